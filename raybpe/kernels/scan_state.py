@@ -1,0 +1,30 @@
+"""The state block that scanners share with the drivers that call them.
+
+A scanner is a jitted function ``scan(state) -> 1 or 0``; `state` is the address of WORDS int64
+owned by Python. It appends the starts of pretokens to the output buffer until that holds BATCH
+entries or more (returns 0: call again) or the piece is finished (returns 1). A piece is a text of
+its own: a document, or what lies between two special tokens in one.
+
+Entry i spans to entry i + 1. Bit 63 (GAP) of an entry marks a span that is no pretoken: the end of
+a piece, or a stretch that the pattern does not match. The first entry of a piece is the start of
+its first pretoken or gap, the last is its end, with GAP. Entries are offsets from DATA; a batch may
+hold several pieces one after the other. The text of a piece is valid UTF-8, and at least 128 bytes
+after its end can be read.
+"""
+
+import numpy as np
+
+WORDS = 64
+
+# Word index in the state block; multiply by 8 for the byte offset.
+DATA = 0  # address of the block's first byte
+POS = 1  # offset of the next byte to scan; the piece's start at first
+END = 2  # offset of the piece's end
+OUT = 3  # address of the output buffer: uint64 (CAPACITY,)
+COUNT = 4  # entries in the output buffer
+TABLES = 5  # address of the pattern's tables
+CARRY = 16  # words 16 to 63 are the scanner's own; all zero at the start of a piece
+
+BATCH = 512  # entries after which a scanner stops
+CAPACITY = BATCH + 256  # one more step of any scanner adds at most 128 entries
+GAP = np.uint64(1 << 63)
