@@ -157,6 +157,10 @@ class RunOptions:
         resume: continue an earlier run of the same command in `output`.
         verify: load every export again and compare.
         progress: `auto` (terminal, notebook or plain lines as fits), `json`, or `none`.
+        documents: `text` takes a text file as one text that only special tokens cut, `lines`
+            takes each line as a document. With `field` this says what the inputs are, so it
+            is recorded with the inputs and a resumed run must give the same.
+        field: name of the text in JSON lines, tables and Parquet files.
     """
 
     executor: Literal["auto", "local", "ray"] = "auto"
@@ -168,6 +172,16 @@ class RunOptions:
     resume: bool = True
     verify: bool = True
     progress: Literal["auto", "json", "none"] = "auto"
+    documents: Literal["text", "lines"] = "text"
+    field: str = "text"
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and self.workers < 1:
+            raise UsageError("--workers must be at least 1")
+        if self.chunk_bytes < 1:
+            raise UsageError("--chunk-size must be at least 1 byte")
+        if self.fan_in < 2:
+            raise UsageError("--fan-in must be at least 2")
 
 
 def apply_preset(name: str, **given: Any) -> dict[str, Any]:
