@@ -1,0 +1,411 @@
+"""The steps of a training as pure functions: count a chunk, add up tables, merge, build.
+
+Both executors call these and nothing else that changes a result, so both give the same bytes.
+Nothing here knows about threads, Ray, or where things are stored.
+
+Counts travel inside a process as `Columns` and between processes as one Arrow table per hash
+partition (``pretoken: large_binary``, ``count: int64``; row order means nothing). Counting one
+chunk takes the reader's buffers plus the table of the chunk's unique pretokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from raybpe.block import Block
+from raybpe.config import CountConfig, TrainConfig
+from raybpe.errors import CapacityError, ExhaustedError, InputError, PatternError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from raybpe.counts.pretoken_table import PretokenTable
+    from raybpe.inputs.plan import Chunk
+    from raybpe.merges.trainer import MergeTrainer
+    from raybpe.pretokenize.pretokenizer import Pretokenizer
+    from raybpe.tokenizer.tokenizer import Tokenizer
+
+SAMPLE_BYTES = 4096  # of a chunk's text, kept to compare exports on
+SAMPLES = 16
+NEVER_MATCHED_BYTES = 64 * 10**6  # text without a single pretoken after which a run gives up
+
+
+class Columns(NamedTuple):
+    """Counts as plain arrays: row i is ``data[offsets[i]:offsets[i + 1]]`` seen ``counts[i]`` times.
+
+    Attributes:
+        data: uint8, the pretokens' bytes one after the other.
+        offsets: int64 (n + 1,).
+        counts: int64 (n,).
+    """
+
+    data: npt.NDArray[np.uint8]
+    offsets: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the three arrays."""
+        return self.data.nbytes + self.offsets.nbytes + self.counts.nbytes
+
+
+@dataclass
+class Tally:
+    """What was seen while counting; tallies of different chunks add up.
+
+    Attributes:
+        chunks: chunks counted.
+        text_bytes: bytes of the documents, special tokens included.
+        documents: pieces of text that the readers gave; a long document may come in several.
+        pretokens: occurrences counted.
+        invalid_bytes: bytes that were not UTF-8, dealt with by policy.
+        long_pretokens: occurrences left out by `max_pretoken_length`.
+        seconds: time spent counting, summed over threads and tasks.
+        samples: beginnings of a few chunks' texts, to compare exports on.
+    """
+
+    chunks: int = 0
+    text_bytes: int = 0
+    documents: int = 0
+    pretokens: int = 0
+    invalid_bytes: int = 0
+    long_pretokens: int = 0
+    seconds: float = 0.0
+    samples: list[str] = field(default_factory=list)
+
+    def add(self, other: Tally) -> None:
+        """Add what `other` saw."""
+        for one in fields(self):
+            setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
+        del self.samples[SAMPLES:]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values; `Tally(**values)` is the way back."""
+        return asdict(self)
+
+
+# -- counting --------------------------------------------------------------------------------
+
+
+def count_chunk(
+    chunk: Chunk,
+    config: CountConfig,
+    table: PretokenTable,
+    advance: Callable[[int], None] | None = None,
+) -> Tally:
+    """Count one chunk of the plan into `table`.
+
+    Args:
+        advance: called with the number of text bytes after every few MB; may raise to stop.
+
+    Raises:
+        InputError: the chunk cannot be read or, under the policy `error`, is not UTF-8.
+        TransientError: reading failed in a way that may pass.
+    """
+    from raybpe.inputs.read import read_blocks
+
+    cutter = pretokenizer_of(config)
+    return count_blocks(read_blocks(chunk, cutter), config, table, advance)
+
+
+def count_blocks(
+    blocks: Iterable[Block],
+    config: CountConfig,
+    table: PretokenTable,
+    advance: Callable[[int], None] | None = None,
+) -> Tally:
+    """Count blocks of text into `table`; see `count_chunk`."""
+    from raybpe.pretokenize.utf8 import clean_block
+
+    began = perf_counter()
+    cutter = pretokenizer_of(config)
+    tally = Tally(chunks=1)
+    before = table.total
+    for block in blocks:
+        size = int((block.ends - block.starts).sum())
+        if not tally.samples and size:
+            tally.samples.append(_sample(block))
+        clean, invalid = clean_block(block, config.invalid_utf8)
+        cutter.count(table, clean)
+        bad = int(invalid.sum())
+        if bad and config.invalid_utf8 == "keep":
+            table.insert(*_single_bytes(invalid))
+        tally.text_bytes += size
+        tally.documents += len(block.starts)
+        tally.invalid_bytes += bad
+        if advance is not None:
+            advance(size)
+    tally.pretokens = table.total - before
+    tally.seconds = perf_counter() - began
+    return tally
+
+
+def pretokenizer_of(config: CountConfig) -> Pretokenizer:
+    """The compiled pattern of a configuration; the same object every time in a process."""
+    from raybpe.pretokenize import Pattern, pretokenizer
+
+    return pretokenizer(Pattern(config.pattern_name, config.pattern), config.special_tokens)
+
+
+def _sample(block: Block) -> str:
+    start = int(block.starts[0])
+    end = min(int(block.ends[-1]), start + SAMPLE_BYTES)
+    # Cut characters at the end, and the gaps between documents, do no harm: every library is
+    # given the same string.
+    return block.data[start:end].tobytes().decode("utf-8", "ignore")
+
+
+def _single_bytes(histogram: npt.NDArray[np.int64]) -> Columns:
+    values = np.flatnonzero(histogram)
+    offsets = np.arange(len(values) + 1, dtype=np.int64)
+    return Columns(values.astype(np.uint8), offsets, histogram[values])
+
+
+# -- tables ----------------------------------------------------------------------------------
+
+
+def take_out(table: PretokenTable, config: CountConfig, partitions: int, tally: Tally) -> list[Columns]:
+    """The rows of `table` by hash partition, without pretokens that are too long.
+
+    Occurrences left out are moved from `tally.pretokens` to `tally.long_pretokens`.
+    """
+    parts = [Columns(*part) for part in table.export(partitions)]
+    if config.max_pretoken_length is not None:
+        for i, part in enumerate(parts):
+            keep = np.diff(part.offsets) <= config.max_pretoken_length
+            if not keep.all():
+                left_out = int(part.counts[~keep].sum())
+                tally.pretokens -= left_out
+                tally.long_pretokens += left_out
+                parts[i] = select(part, keep)
+    return parts
+
+
+def select(columns: Columns, keep: npt.NDArray[np.bool_]) -> Columns:
+    """The rows for which `keep` is true, in order."""
+    lengths = np.diff(columns.offsets)
+    offsets = np.zeros(int(keep.sum()) + 1, np.int64)
+    np.cumsum(lengths[keep], out=offsets[1:])
+    return Columns(columns.data[np.repeat(keep, lengths)], offsets, columns.counts[keep])
+
+
+def to_arrow(columns: Columns) -> pa.Table:
+    """The same rows as an Arrow table; shares the memory."""
+    import pyarrow as pa
+
+    pretokens = pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(),
+        len(columns.counts),
+        [None, pa.py_buffer(columns.offsets), pa.py_buffer(columns.data)],
+    )
+    counts = pa.Array.from_buffers(
+        pa.int64(), len(columns.counts), [None, pa.py_buffer(columns.counts)]
+    )
+    return pa.Table.from_arrays([pretokens, counts], schema=counts_schema())
+
+
+def counts_schema() -> pa.Schema:
+    """Schema of every table of counts that crosses processes."""
+    import pyarrow as pa
+
+    return pa.schema([("pretoken", pa.large_binary()), ("count", pa.int64())])
+
+
+def from_arrow(table: pa.Table) -> list[Columns]:
+    """The rows of an Arrow table, one `Columns` per record batch; shares the memory."""
+    columns = []
+    for batch in table.to_batches():
+        if batch.num_rows == 0:
+            continue
+        pretokens, counts = batch.columns
+        start, rows = pretokens.offset, len(pretokens)
+        offsets = np.frombuffer(pretokens.buffers()[1], np.int64)[start : start + rows + 1]
+        data = pretokens.buffers()[2]
+        data = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+        if offsets[0]:
+            data, offsets = data[offsets[0] :], offsets - offsets[0]
+        columns.append(Columns(data[: offsets[-1]], offsets, counts.to_numpy()))
+    return columns
+
+
+def add_counts(tables: Iterable[pa.Table]) -> pa.Table:
+    """The sum of tables of one hash partition.
+
+    Raises:
+        CapacityError: a count passes 2**63 - 1.
+    """
+    from raybpe.counts.pretoken_table import PretokenTable
+
+    total = PretokenTable()
+    for table in tables:
+        for columns in from_arrow(table):
+            total.insert(*columns)
+    return to_arrow(Columns(*total.export()[0]))
+
+
+def concatenate(parts: Sequence[Columns]) -> Columns:
+    """Rows of several tables that share no pretoken, such as hash partitions."""
+    if len(parts) == 1:
+        return parts[0]
+    ends = np.cumsum([0] + [len(part.data) for part in parts])
+    offsets = [part.offsets[:-1] + end for part, end in zip(parts, ends, strict=False)]
+    return Columns(
+        np.concatenate([np.zeros(0, np.uint8), *(part.data for part in parts)]),
+        np.concatenate([*offsets, ends[-1:]]).astype(np.int64),
+        np.concatenate([np.zeros(0, np.int64), *(part.counts for part in parts)]),
+    )
+
+
+# -- checks ----------------------------------------------------------------------------------
+
+
+def check_pattern_matches(tally: Tally, config: CountConfig, *, at_end: bool) -> None:
+    """Refuse text in which the pattern finds nothing.
+
+    Raises:
+        InputError: there was no text at all.
+        PatternError: there was text, but not one pretoken.
+    """
+    if tally.pretokens or tally.long_pretokens:
+        return
+    if at_end and tally.text_bytes == 0:
+        raise InputError(
+            "the input holds no text, so there is nothing to learn from; check the paths, and "
+            "--field and --documents if the files are JSON lines or tables"
+        )
+    if at_end or tally.text_bytes >= NEVER_MATCHED_BYTES:
+        raise PatternError(
+            f"the pattern {config.pattern!r} never matched in {tally.text_bytes:,} bytes of text "
+            "(special tokens do not count), so there is nothing to learn from; check that "
+            "--pattern is a name from `raybpe patterns` or a regex that was not escaped by the "
+            "shell, and that the text is more than special tokens"
+        )
+
+
+def check_coverage(expected: int, counted: int, text_bytes: tuple[int, int] | None) -> None:
+    """Refuse to go on unless every chunk was counted exactly once.
+
+    Args:
+        text_bytes: bytes of text in the plan and bytes read, where the plan knows the first.
+    """
+    if expected != counted:
+        raise CapacityError(
+            f"{counted} chunks were counted where the plan has {expected}; the counts would not "
+            "be exact, so the run stops here. Please report this"
+        )
+    if text_bytes is not None and text_bytes[0] != text_bytes[1]:
+        raise InputError(
+            f"the inputs held {text_bytes[0]:,} bytes when the run was planned but "
+            f"{text_bytes[1]:,} were read; were files changed meanwhile? Run again"
+        )
+
+
+# -- merging ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What merging gives.
+
+    Attributes:
+        left, right: int32 (k,), the parts of each merge: 0..255 base tokens in the configured
+            byte order, 256 + i the token of merge i.
+        counts: int64 (k,), how often each pair stood in the text when it was merged.
+        pretokens: unique pretokens that took part.
+        rare: unique pretokens, and their occurrences, left out by `min_pretoken_count`.
+    """
+
+    left: npt.NDArray[np.int32]
+    right: npt.NDArray[np.int32]
+    counts: npt.NDArray[np.int64]
+    pretokens: int
+    rare: tuple[int, int] = (0, 0)
+
+
+def start_merging(parts: Sequence[Columns], config: TrainConfig) -> tuple[MergeTrainer, Merged]:
+    """The merge loop, ready to advance, over summed counts.
+
+    Returns:
+        The trainer, and a result without merges that says what takes part.
+    """
+    from raybpe.merges.byte_order import byte_ids
+    from raybpe.merges.trainer import MergeTrainer
+
+    columns = concatenate(parts)
+    rare = (0, 0)
+    if config.min_pretoken_count > 1:
+        keep = columns.counts >= config.min_pretoken_count
+        rare = (int((~keep).sum()), int(columns.counts[~keep].sum()))
+        columns = select(columns, keep)
+    trainer = MergeTrainer(
+        columns.data,
+        columns.offsets,
+        columns.counts,
+        byte_ids=byte_ids(config.byte_order),
+        max_merges=config.max_merges,
+        tie_break=config.tie_break,
+        min_frequency=config.min_frequency,
+        max_token_length=config.max_token_length,
+    )
+    none = np.zeros(0, np.int32)
+    return trainer, Merged(none, none, np.zeros(0, np.int64), len(columns.counts), rare)
+
+
+def advance(trainer: MergeTrainer, seconds: float) -> Iterator[int]:
+    """Merge to the end in slices of `seconds`; yields the merges made so far after each."""
+    while not trainer.done:
+        yield trainer.advance(seconds=seconds)
+
+
+def check_exhausted(merges: int, config: TrainConfig) -> str | None:
+    """What to say when pairs ran out before the vocabulary was full, or None.
+
+    Raises:
+        ExhaustedError: they ran out and `strict` is set.
+    """
+    if merges >= config.max_merges:
+        return None
+    reached = config.vocab_size - config.max_merges + merges
+    limits = []
+    if config.min_frequency > 1:
+        limits.append(f"seen at least {config.min_frequency} times")
+    if config.max_token_length is not None:
+        limits.append(f"making at most {config.max_token_length} bytes")
+    text = (
+        f"no pair {' and '.join(limits) + ' ' if limits else ''}is left to merge: the vocabulary "
+        f"ends at {reached:,} of {config.vocab_size:,} ids"
+    )
+    if config.strict:
+        raise ExhaustedError(
+            f"{text}, and --strict was given; train on more text or ask for a smaller --vocab-size"
+        )
+    return text
+
+
+def build_tokenizer(merged: Merged, config: TrainConfig) -> Tokenizer:
+    """The tokenizer of a finished merge loop."""
+    from raybpe.merges.byte_order import byte_ids
+    from raybpe.pretokenize import Pattern
+    from raybpe.tokenizer.tokenizer import Tokenizer
+
+    tokens = [b""] * 256
+    for byte, base in enumerate(byte_ids(config.byte_order).tolist()):
+        tokens[base] = bytes([byte])
+    merges = []
+    for left, right in zip(merged.left.tolist(), merged.right.tolist(), strict=True):
+        merges.append((tokens[left], tokens[right]))
+        tokens.append(tokens[left] + tokens[right])
+    specials = [token.encode() for token in config.counting.special_tokens]
+    in_order = [*specials, *tokens] if config.special_tokens_at == "start" else [*tokens, *specials]
+    return Tokenizer(
+        dict(enumerate(in_order)),
+        merges,
+        list(config.counting.special_tokens),
+        pattern=Pattern(config.counting.pattern_name, config.counting.pattern),
+    )
