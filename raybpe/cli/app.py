@@ -1,0 +1,108 @@
+"""The commands, and what happens when one fails.
+
+Exit codes: 0 done; 1 the run failed; 2 the command line is wrong; 130 interrupted. An error is
+one readable paragraph on standard error; `--debug` adds the traceback. A reader that closes
+standard output early (`| head`) is no error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from raybpe import __version__
+from raybpe.cli import audit, count, dataset, doctor, patterns, train
+from raybpe.errors import RaybpeError, UsageError
+
+# Typer carries its own copy of Click from some version on; both have this family.
+_CommandLineError: Any = typer.BadParameter.__mro__[2]  # BadParameter, UsageError, ClickException
+
+app = typer.Typer(
+    name="raybpe",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        typer.echo(f"raybpe {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def raybpe(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+) -> None:
+    """Byte-pair-encoding tokenizers at any scale: exact, fast, on one machine or on Ray."""
+
+
+app.command()(train.train)
+app.command()(count.count)
+app.add_typer(count.counts_app, name="counts")
+app.command()(dataset.encode)
+app.command()(dataset.decode)
+app.command()(audit.inspect)
+app.command()(audit.compare)
+app.command()(audit.export)
+app.command()(patterns.patterns)
+app.command()(doctor.doctor)
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run one command line and return its exit code."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    debug = "--debug" in given
+    given = [argument for argument in given if argument != "--debug"]
+    try:
+        code = app(given, prog_name="raybpe", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except BrokenPipeError:
+        # Nobody reads any more. Point stdout elsewhere, or Python complains at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (KeyboardInterrupt, typer.Abort):
+        print("interrupted", file=sys.stderr)
+        return 130
+    except _CommandLineError as error:
+        _complain(error, f"{error.format_message()} ({_help_of(error)} explains)", debug)
+        return 2
+    except UsageError as error:
+        _complain(error, str(error), debug)
+        return 2
+    except RaybpeError as error:
+        _complain(error, str(error), debug)
+        return 1
+    except MemoryError as error:
+        _complain(error, "this machine has too little memory for the run", debug)
+        return 1
+    except Exception as error:
+        _complain(
+            error,
+            f"{type(error).__name__}: {error}. This was not foreseen and may be a fault of raybpe; "
+            "the same command with --debug shows where it happened",
+            debug,
+        )
+        return 1
+
+
+def _help_of(error: Any) -> str:
+    context = getattr(error, "ctx", None)
+    return f"{context.command_path if context else 'raybpe'} --help"
+
+
+def _complain(error: BaseException, message: str, debug: bool) -> None:
+    if debug:
+        import traceback
+
+        traceback.print_exception(error)
+    print(f"error: {message}", file=sys.stderr)

@@ -1,0 +1,153 @@
+"""From what people type to the configuration dataclasses: sizes, presets, patterns.
+
+The command line and the Python functions both go through here, so an option means the same in
+both. Imports the pattern compiler (`regex`) only when a pattern is resolved.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from raybpe.config import (
+    DEFAULT_CHUNK_BYTES,
+    DEFAULT_SPECIAL_TOKENS,
+    ByteOrder,
+    CountConfig,
+    InvalidUtf8,
+    RunOptions,
+    SpecialsAt,
+    TieBreak,
+    TrainConfig,
+    apply_preset,
+)
+from raybpe.errors import UsageError
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+_POWER = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "tie_break": ("lowest-ids", "greatest-bytes"),
+    "byte_order": ("gpt2", "value"),
+    "special_tokens_at": ("start", "end"),
+    "invalid_utf8": ("error", "replace", "skip", "keep"),
+    "executor": ("auto", "local", "ray"),
+    "progress": ("auto", "json", "none"),
+    "documents": ("text", "lines"),
+}
+
+
+def parse_size(text: str | int) -> int:
+    """Bytes in a size such as 64MB (decimal), 64MiB (binary), 4k or 7.
+
+    >>> parse_size("64MB"), parse_size("1 KiB"), parse_size("7B")
+    (64000000, 1024, 7)
+    """
+    if isinstance(text, int):
+        return text
+    match = _SIZE.fullmatch(text.strip())
+    if not match:
+        raise UsageError(f"cannot read the size {text!r}; write for example 64MB, 1MiB, 4k or 512")
+    number, unit, binary = match.groups()
+    size = float(number) * (1024 if binary else 1000) ** _POWER[unit.lower()]
+    if size < 1 or size > 2**62:
+        raise UsageError(f"the size {text!r} is not between 1 byte and 4 EB")
+    return int(size)
+
+
+def _check_choices(**given: Any) -> None:
+    for name, value in given.items():
+        if value is not None and value not in CHOICES[name]:
+            raise UsageError(
+                f"{name.replace('_', '-')} {value!r} is not one of {', '.join(CHOICES[name])}"
+            )
+
+
+def count_config(
+    *,
+    pattern: str = "gpt2",
+    special_tokens: Sequence[str] | None = DEFAULT_SPECIAL_TOKENS,
+    invalid_utf8: InvalidUtf8 = "error",
+    max_pretoken_length: int | None = None,
+) -> CountConfig:
+    """Resolve the pattern by name or as a regex; no special tokens for None."""
+    from raybpe.pretokenize import resolve_pattern
+
+    _check_choices(invalid_utf8=invalid_utf8)
+    if isinstance(special_tokens, str):
+        raise UsageError(f"special_tokens is a list of texts, not the text {special_tokens!r}")
+    resolved = resolve_pattern(pattern)
+    return CountConfig(
+        pattern=resolved.regex,
+        pattern_name=resolved.name,
+        special_tokens=tuple(special_tokens or ()),
+        invalid_utf8=invalid_utf8,
+        max_pretoken_length=max_pretoken_length,
+    )
+
+
+def train_config(
+    vocab_size: int,
+    counting: CountConfig,
+    *,
+    compat: str = "hf",
+    tie_break: TieBreak | None = None,
+    byte_order: ByteOrder | None = None,
+    special_tokens_at: SpecialsAt | None = None,
+    min_frequency: int | None = None,
+    max_token_length: int | None = None,
+    min_pretoken_count: int = 1,
+    strict: bool = False,
+) -> TrainConfig:
+    """Apply the preset; choices that are given win over it."""
+    _check_choices(tie_break=tie_break, byte_order=byte_order, special_tokens_at=special_tokens_at)
+    choices = apply_preset(
+        compat,
+        tie_break=tie_break,
+        byte_order=byte_order,
+        special_tokens_at=special_tokens_at,
+        min_frequency=min_frequency,
+    )
+    return TrainConfig(
+        vocab_size=vocab_size,
+        counting=counting,
+        max_token_length=max_token_length,
+        min_pretoken_count=min_pretoken_count,
+        strict=strict,
+        **choices,
+    )
+
+
+def run_options(
+    *,
+    executor: str = "auto",
+    address: str | None = None,
+    workers: int | None = None,
+    chunk_size: str | int = DEFAULT_CHUNK_BYTES,
+    fan_in: int = 8,
+    output: str | os.PathLike[str] | None = None,
+    resume: bool = True,
+    verify: bool = True,
+    progress: str = "auto",
+    documents: str = "text",
+    field: str = "text",
+) -> RunOptions:
+    """Options of a run, with sizes as people write them."""
+    _check_choices(executor=executor, progress=progress, documents=documents)
+    if address is not None and executor == "local":
+        raise UsageError("--address names a Ray cluster, but --executor is local; drop one of them")
+    return RunOptions(
+        executor=executor,  # type: ignore[arg-type]
+        address=address,
+        workers=workers,
+        chunk_bytes=parse_size(chunk_size),
+        fan_in=fan_in,
+        output=None if output is None else os.fspath(output),
+        resume=resume,
+        verify=verify,
+        progress=progress,  # type: ignore[arg-type]
+        documents=documents,  # type: ignore[arg-type]
+        field=field,
+    )
