@@ -245,6 +245,29 @@ def high64(typing_context, where):
     return types.uint64(types.int64), generate
 
 
+@intrinsic
+def within64(typing_context, where, ranges):
+    """Mask of the 64 bytes that lie in one of four ranges.
+
+    `ranges` is a uint64 of (first, count) byte pairs, the lowest pair in the lowest bytes; a pair
+    with count 0 holds no byte.
+    """
+
+    def generate(context, builder, signature, arguments):
+        data = _vector(builder, arguments[0])
+        mask = None
+        for pair in range(4):
+            first, count = (
+                _spread(builder, builder.lshr(arguments[1], ir.Constant(_I64, 16 * pair + shift)))
+                for shift in (0, 8)
+            )
+            inside = builder.icmp_unsigned("<", builder.sub(data, first), count)
+            mask = inside if mask is None else builder.or_(mask, inside)
+        return builder.bitcast(mask, _I64)
+
+    return types.uint64(types.int64, types.uint64), generate
+
+
 # Constants that keep masks in uint64.
 ZERO = np.uint64(0)
 ONE = np.uint64(1)

@@ -1,0 +1,65 @@
+"""Class tables of the GPT-2 scanner, from the Unicode data of the `regex` package.
+
+Taking them from `regex` rather than from `unicodedata` is what makes the scanner give the same
+pretokens as the pattern itself, whichever Unicode version either one has.
+"""
+
+import sys
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import regex
+
+from raybpe.pretokenize.table_cache import cached_arrays
+
+_LETTER, _NUMBER, _WHITE = 1, 2, 4  # as in kernels.scan_gpt2
+_PROPERTIES = ((r"\p{L}+", _LETTER), (r"\p{N}+", _NUMBER), (r"\s+", _WHITE))
+_SURROGATES = (0xD800, 0xE000)
+
+
+@lru_cache(maxsize=1)
+def gpt2_tables() -> npt.NDArray[np.uint8]:
+    """What `kernels.scan_gpt2` expects at TABLES: uint8 (0x110008,), read-only."""
+    key = f"gpt2 classes 1, regex {regex.__version__}, python {sys.version_info[:2]}"
+    tables = cached_arrays(key, lambda: {"tables": _build()})["tables"]
+    if tables.dtype != np.uint8 or tables.shape != (sys.maxunicode + 9,):
+        tables = _build()
+    tables.setflags(write=False)
+    return tables
+
+
+def _build() -> npt.NDArray[np.uint8]:
+    low, high = _SURROGATES
+    every = [*range(low), *range(high, sys.maxunicode + 1)]
+    text = "".join(map(chr, every))
+    points = np.array(every)
+    classes = np.zeros(sys.maxunicode + 1, np.uint8)
+    for pattern, number in _PROPERTIES:
+        for match in regex.finditer(pattern, text):
+            classes[points[match.start() : match.end()]] = number
+    return np.concatenate([classes, _letter_leads(classes)])
+
+
+def _letter_leads(classes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """The four longest ranges of lead bytes all of whose characters are letters.
+
+    Four (first, count) pairs of bytes; unused ones are zero.
+    """
+    spans = {lead: ((lead & 0x1F) << 6, 1 << 6) for lead in range(0xC2, 0xE0)}
+    spans |= {lead: ((lead & 0xF) << 12, 1 << 12) for lead in range(0xE1, 0xF0)}
+    uniform = [
+        lead
+        for lead, (first, count) in sorted(spans.items())
+        if (classes[first : first + count] == _LETTER).all()
+    ]
+    ranges: list[list[int]] = []
+    for lead in uniform:
+        if ranges and sum(ranges[-1]) == lead:
+            ranges[-1][1] += 1
+        else:
+            ranges.append([lead, 1])
+    longest = sorted(ranges, key=lambda pair: -pair[1])[:4]
+    flat = np.zeros(8, np.uint8)
+    flat[: 2 * len(longest)] = np.array(longest, np.uint8).ravel()
+    return flat
