@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
+from numba import extending, types
+
+intrinsic: Any = extending.intrinsic  # typed as Any, for it changes what callers pass
 
 _I8 = ir.IntType(8)
 _I64 = ir.IntType(64)

@@ -61,7 +61,8 @@ def _write(path: Path, key: str, arrays: Arrays) -> None:
     handle, temporary = tempfile.mkstemp(prefix=path.stem, suffix=".part", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            np.savez(file, **{_KEY: np.frombuffer(key.encode(), np.uint8)}, **arrays)
+            named: dict[str, Any] = {_KEY: np.frombuffer(key.encode(), np.uint8), **arrays}
+            np.savez(file, **named)
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
