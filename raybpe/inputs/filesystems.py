@@ -1,0 +1,226 @@
+"""Open and list what a path or URI names, on this machine or in an object store.
+
+A path without a scheme, or `file://`, is local and goes through `os`. `s3://`, `gs://`, `abfs://`
+and `hdfs://` go through pyarrow.fs, any other scheme (`hf://`, `https://`, …) through fsspec.
+Options of a store stand in the URI's query, as pyarrow reads them
+(`s3://bucket/key?region=eu-west-1&endpoint_override=…`); credentials come from the environment,
+the instance or the usual files, so that only URIs ever travel between processes. Each process
+makes a filesystem once and keeps it.
+
+Errors: what is missing or forbidden is `InputError` and permanent. Trouble that passes (timeouts,
+throttling, lost connections) is tried again `ATTEMPTS` times here and then `TransientError`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from raybpe.errors import InputError, RaybpeError, TransientError, UsageError
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
+T = TypeVar("T")
+
+ATTEMPTS = 4
+FIRST_PAUSE_SECONDS = 0.2  # doubled after each attempt
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_NATIVE = frozenset({"s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs"})
+_PASSING_ERRNOS = frozenset(
+    {errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.ECONNRESET, errno.EAGAIN, errno.EINTR}
+)
+# Words in the messages of AWS, GCS and HTTP clients for trouble that passes.
+_PASSING = re.compile(
+    r"slow.?down|throttl|too many requests|timeout|timed out|internal.?(server.?)?error|unavailable"
+    r"|network.connection|connection (was )?(reset|aborted|closed|refused)|broken pipe|incomplete"
+    r"|\b(429|500|502|503|504)\b",
+    re.IGNORECASE,
+)
+_DENIED = re.compile(r"access.?denied|forbidden|\b40[13]\b|invalidaccesskey|signature", re.I)
+_ABSENT = re.compile(r"no.?such|not.?found|does not exist|\b404\b", re.IGNORECASE)
+
+
+def scheme_of(uri: str) -> str:
+    """Scheme of a URI in lower case, `file` for a plain path."""
+    match = _SCHEME.match(uri)
+    return match.group(1).lower() if match else "file"
+
+
+def is_local(uri: str) -> bool:
+    """Whether this names a path of this machine."""
+    return scheme_of(uri) == "file"
+
+
+def local_path(uri: str) -> str:
+    """Path of a local URI or path."""
+    if _SCHEME.match(uri):
+        return unquote(urlsplit(uri).path)
+    return uri
+
+
+def split_query(uri: str) -> tuple[str, str]:
+    """A store's URI without its query, and the query with its question mark.
+
+    HTTP keeps its query: there it is part of the name.
+    """
+    if scheme_of(uri) in ("file", "http", "https"):
+        return uri, ""
+    head, mark, query = uri.partition("?")
+    return head, mark + query
+
+
+def shown(uri: str) -> str:
+    """The URI as messages and manifests name it: no options, and no keys."""
+    head, _ = split_query(uri)
+    if is_local(uri):
+        return head
+    scheme, _, rest = head.partition("://")
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
+
+
+@lru_cache(maxsize=64)
+def _filesystem(scheme: str, authority: str, query: str) -> tuple[FileSystem, str]:
+    """Filesystem of a store and what its paths begin with."""
+    from pyarrow import fs
+
+    if scheme in _NATIVE:
+        region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+        if scheme == "s3" and "region=" not in query and region:
+            query += ("&" if query else "?") + f"region={region}"  # saves asking the store
+        filesystem, path = fs.FileSystem.from_uri(f"{scheme}://{authority}/x{query}")
+        return filesystem, path[:-1]
+    import fsspec
+
+    other = fsspec.filesystem(scheme)
+    prefix = f"{scheme}://{authority}/" if scheme in ("http", "https") else f"{authority}/"
+    return fs.PyFileSystem(fs.FSSpecHandler(other)), prefix
+
+
+def resolve(uri: str) -> tuple[FileSystem, str]:
+    """Filesystem and path of a URI, made once per process.
+
+    Raises:
+        UsageError: nothing installed can open such URIs.
+        InputError: the store refuses.
+    """
+    from pyarrow import fs
+
+    if is_local(uri):
+        return fs.LocalFileSystem(), local_path(uri)
+    head, query = split_query(uri)
+    scheme = scheme_of(uri)
+    authority, _, path = head[head.index("://") + 3 :].partition("/")
+    try:
+        filesystem, prefix = attempt(uri, lambda: _filesystem(scheme, authority, query))
+    except (ImportError, ValueError) as error:
+        raise UsageError(
+            f"cannot open {shown(uri)}: {error}. URIs of {scheme}:// need the package that reads "
+            'them, for example pip install "raybpe[s3]", "raybpe[gcs]", "raybpe[hf]" or '
+            '"raybpe[https]"'
+        ) from error
+    return filesystem, prefix + path
+
+
+def explain(uri: str, error: Exception) -> RaybpeError:
+    """The error of this project that stands for one of a filesystem."""
+    if isinstance(error, RaybpeError):
+        return error
+    name, text = shown(uri), str(error).strip() or type(error).__name__
+    number = getattr(error, "errno", None)
+    if isinstance(error, FileNotFoundError) or number == errno.ENOENT:
+        return InputError(f"{name} does not exist; check the path")
+    if isinstance(error, PermissionError):
+        return InputError(f"{name} may not be read: {text}; check permissions or credentials")
+    if isinstance(error, IsADirectoryError):
+        return InputError(f"{name} is a folder where a file is needed")
+    if number in _PASSING_ERRNOS or isinstance(error, (ConnectionError, TimeoutError)):
+        return TransientError(f"reading {name} failed: {text}")
+    if not is_local(uri):
+        if _DENIED.search(text):
+            return InputError(f"{name} may not be read: {text}; check credentials and region")
+        if _ABSENT.search(text):
+            return InputError(f"{name} does not exist: {text}")
+        if _PASSING.search(text):
+            return TransientError(f"reading {name} failed: {text}")
+    return InputError(f"{name} cannot be read: {text}")
+
+
+def attempt(uri: str, action: Callable[[], T]) -> T:
+    """Call, again after trouble that passes, and raise the errors of this project.
+
+    Raises:
+        TransientError: still failing after `ATTEMPTS` attempts.
+        InputError: a permanent failure.
+    """
+    pause = FIRST_PAUSE_SECONDS
+    for left in reversed(range(ATTEMPTS)):
+        try:
+            return action()
+        except (OSError, RuntimeError) as error:
+            told = explain(uri, error)
+            if left == 0 or not isinstance(told, TransientError):
+                raise told from error
+        time.sleep(pause)
+        pause *= 2
+    raise AssertionError  # the last attempt returned or raised
+
+
+class RangeFile:
+    """A file that is read at offsets, from several threads if need be.
+
+    Attributes:
+        size: bytes in the file when it was opened.
+    """
+
+    def __init__(self, uri: str) -> None:
+        self._uri = uri
+        self._fd = -1
+        self._file: Any = None
+        if is_local(uri):
+            self._fd = attempt(uri, lambda: os.open(local_path(uri), os.O_RDONLY | os.O_CLOEXEC))
+            self.size = os.fstat(self._fd).st_size
+        else:
+            filesystem, path = resolve(uri)
+            self._file = attempt(uri, lambda: filesystem.open_input_file(path))
+            self.size = int(attempt(uri, self._file.size))
+
+    def read_into(self, view: memoryview, offset: int) -> int:
+        """Fill the view from an offset; returns the bytes read, 0 at the end of the file."""
+        if self._fd >= 0:
+            return attempt(self._uri, lambda: os.preadv(self._fd, [view], offset))
+        data = attempt(self._uri, lambda: self._file.read_at(len(view), offset))
+        view[: len(data)] = data
+        return len(data)
+
+    def fill(self, view: memoryview, offset: int) -> int:
+        """Fill the whole view from an offset; returns fewer bytes only at the end of the file."""
+        held = 0
+        while held < len(view):
+            length = self.read_into(view[held:], offset + held)
+            if length == 0:
+                break
+            held += length
+        return held
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+        if self._file is not None:
+            self._file.close()
+
+    def __enter__(self) -> RangeFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,170 @@
+"""The plan: which parts of which inputs make up each counting task. Pure data.
+
+A `Part` is a byte range of one file that can be cut anywhere (text, lines and JSON lines that are
+not compressed), a range of row groups or record batches, or a whole file. A `Chunk` is one
+counting task: one part of about `chunk_bytes`, or many small files together, so that ten thousand
+tiny files are not ten thousand tasks. Chunks with most work come first.
+
+The plan depends on the inputs, not on the order or number of times in which they are named: files
+are sorted by URI, and a file that two inputs name is read once, which `Plan.notes` says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from raybpe.inputs.forms import Compression, Format
+
+STDIN = "-"
+UNKNOWN_SIZE = -1
+
+PART_OVERHEAD_BYTES = 250_000  # opening a file costs about as much as counting this much text
+TEXT_PER_COMPRESSED_BYTE = 4  # usual for gzip and zstd on prose; only balances tasks
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of one input.
+
+    Attributes:
+        uri: absolute path or URI; `-` is standard input.
+        format: how to find documents.
+        compression: what the bytes are packed with, or None.
+        start: first byte, row group or record batch.
+        end: one past the last; `UNKNOWN_SIZE` for all of a stream.
+        source_size: bytes in the file when it was planned, to notice that it changed.
+        bytes: bytes of the file that this part stands for, for progress.
+        field: name of the text in JSON lines and tables.
+        documents: what text in tar members is taken as, `text` or `lines`.
+    """
+
+    uri: str
+    format: Format
+    compression: Compression | None
+    start: int
+    end: int
+    source_size: int
+    bytes: int
+    field: str = "text"
+    documents: str = "text"
+
+    @property
+    def weight(self) -> int:
+        """Work in bytes of text, roughly."""
+        factor = TEXT_PER_COMPRESSED_BYTE if self.compression else 1
+        return max(self.bytes, 0) * factor
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """One counting task.
+
+    Attributes:
+        index: position in the plan.
+        parts: what to read, in order.
+    """
+
+    index: int
+    parts: tuple[Part, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of input files that this chunk stands for, for progress."""
+        return sum(max(part.bytes, 0) for part in self.parts)
+
+    @property
+    def name(self) -> str:
+        """Name within the plan, which sorts as the index does."""
+        return f"chunk-{self.index:08d}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One input file: how messages name it, its size in bytes, and its form."""
+
+    uri: str
+    size: int
+    format: Format
+    compression: Compression | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All counting tasks and what they cover.
+
+    Attributes:
+        chunks: the tasks.
+        sources: the files, sorted by URI, without credentials or options.
+        skipped: (uri, reason) of files that folders hold and that are not read.
+        notes: sentences that the user should see.
+    """
+
+    chunks: tuple[Chunk, ...]
+    sources: tuple[Source, ...]
+    skipped: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes in all input files, compressed as they are; standard input is not counted."""
+        return sum(max(source.size, 0) for source in self.sources)
+
+    @property
+    def reads_stdin(self) -> bool:
+        """Whether standard input is read, which only this process can do."""
+        return any(source.uri == STDIN for source in self.sources)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values that JSON can hold."""
+        return asdict(self)
+
+    def fingerprint(self) -> str:
+        """32 hex digits that are equal exactly when the same parts are read in the same chunks."""
+        text = json.dumps([asdict(chunk) for chunk in self.chunks], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def __str__(self) -> str:
+        lines = [
+            f"{len(self.sources):,} files, {self.total_bytes:,} bytes, {len(self.chunks):,} chunks"
+        ]
+        lines += [f"note: {note}" for note in self.notes]
+        return "\n".join(lines)
+
+
+def split_bytes(part: Part, chunk_bytes: int) -> Iterator[Part]:
+    """Cut a part of bytes into ranges of `chunk_bytes`, the last one shorter."""
+    for start in range(part.start, part.end, chunk_bytes):
+        end = min(start + chunk_bytes, part.end)
+        yield Part(
+            part.uri,
+            part.format,
+            part.compression,
+            start,
+            end,
+            part.source_size,
+            end - start,
+            part.field,
+            part.documents,
+        )
+
+
+def group(parts: Iterable[Part], chunk_bytes: int) -> tuple[Chunk, ...]:
+    """Put parts together into chunks of about `chunk_bytes`, most work first."""
+    chunks: list[tuple[int, tuple[Part, ...]]] = []
+    pending: list[Part] = []
+    weight = 0
+    for part in parts:
+        cost = part.weight + PART_OVERHEAD_BYTES
+        if pending and weight + cost > chunk_bytes:
+            chunks.append((weight, tuple(pending)))
+            pending, weight = [], 0
+        pending.append(part)
+        weight += cost
+    if pending:
+        chunks.append((weight, tuple(pending)))
+    chunks.sort(key=lambda chunk: -chunk[0])  # stable: equal work stays in order of URI
+    return tuple(Chunk(index, parts) for index, (_, parts) in enumerate(chunks))

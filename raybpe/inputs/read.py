@@ -1,0 +1,86 @@
+"""Read the documents of a chunk as blocks of a few megabytes.
+
+Every form goes through one of three ways: byte ranges and streams are cut into pieces (`pieces`)
+and made into documents (`documents`); columns of tables are taken as they are (`tables`); tar
+shards hand each member to the first way (`archives`).
+
+Memory of one reader: 4 MB of text, plus what its form needs (decompression windows, one page of
+a Parquet column), or twice the longest document or uncuttable stretch if that is more.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from typing import cast
+
+from raybpe.block import Block
+from raybpe.errors import ChangedInputError
+from raybpe.inputs.documents import JsonLines, ReadStats, mark_seen, split_lines
+from raybpe.inputs.filesystems import RangeFile, shown
+from raybpe.inputs.pieces import Cutter, LineCutter, cut_stream, file_range
+from raybpe.inputs.plan import STDIN, Chunk, Part
+
+
+def read_blocks(chunk: Chunk, cutter: Cutter, stats: ReadStats | None = None) -> Iterator[Block]:
+    """Documents of a chunk; a block is valid until the next one is taken.
+
+    Args:
+        chunk: what to read.
+        cutter: finds safe cuts in text; a `Pretokenizer`.
+        stats: where to add what was met.
+
+    Raises:
+        InputError: something cannot be read, with file and offset.
+        ChangedInputError: a file's size is not what the plan saw.
+        TransientError: a store failed again and again.
+    """
+    stats = ReadStats() if stats is None else stats
+    for part in chunk.parts:
+        for block in _read_part(part, cutter, stats):
+            stats.documents += len(block.starts)
+            stats.text_bytes += int((block.ends - block.starts).sum())
+            yield block
+
+
+def _read_part(part: Part, cutter: Cutter, stats: ReadStats) -> Iterator[Block]:
+    chosen = cutter if part.format == "text" else LineCutter()
+    name = shown(part.uri)
+    if part.uri == STDIN:
+        stream = cast(io.BufferedReader, sys.stdin.buffer)
+        pieces = cut_stream(stream.readinto, chosen, "standard input")
+        yield from documents_of(pieces, part.format, part.field, stats)
+    else:
+        with open_part(part) as file:
+            pieces = file_range(file, part.start, part.end, chosen, name)
+            yield from documents_of(pieces, part.format, part.field, stats)
+
+
+def open_part(part: Part) -> RangeFile:
+    """Open a part's file and check that it is as long as it was.
+
+    Raises:
+        ChangedInputError: it is not.
+    """
+    file = RangeFile(part.uri)
+    if file.size != part.source_size:
+        file.close()
+        raise ChangedInputError(
+            f"{shown(part.uri)} has {file.size:,} bytes but had {part.source_size:,} when the run "
+            "was planned; start again when nothing writes to it"
+        )
+    return file
+
+
+def documents_of(
+    pieces: Iterator[Block], form: str, field: str, stats: ReadStats
+) -> Iterator[Block]:
+    """Make documents of the pieces of one text form."""
+    if form == "jsonl":
+        yield from JsonLines(field, stats).documents(pieces)
+        return
+    for piece in pieces:
+        if piece.offset == 0 and mark_seen(piece):
+            stats.byte_order_marks += 1
+        yield split_lines(piece) if form == "lines" else piece

@@ -1,0 +1,182 @@
+"""Byte ranges own each record once, wherever they are cut."""
+
+import io
+import pickle
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from raybpe.block import PADDING_BYTES
+from raybpe.errors import ChangedInputError, InputError
+from raybpe.inputs import Plan, ReadStats, plan_inputs, read_blocks
+from raybpe.inputs.pieces import LineCutter, cut_stream
+
+SEPARATOR = b"<|endoftext|>"
+
+
+class SpaceCutter:
+    """Cuts before each space that follows a letter, never inside the separator."""
+
+    special_tokens = (SEPARATOR.decode(),)
+
+    def next_cut(self, data, position, end, final):
+        text = data[:end].tobytes()
+        for place in range(max(position, 1), end - (0 if final else len(SEPARATOR))):
+            if self._is_cut(text, place):
+                return place
+        return end if final else None
+
+    def last_cut(self, data, start, end):
+        text = data[:end].tobytes()
+        for place in range(end - len(SEPARATOR), start, -1):
+            if self._is_cut(text, place):
+                return place
+        return None
+
+    @staticmethod
+    def _is_cut(text, place):
+        return text[place : place + 1] == b" " and text[place - 1 : place].isalpha()
+
+
+def texts(plan: Plan, stats: ReadStats | None = None, cutter=None) -> list[bytes]:
+    """All documents of a plan, in order of the file."""
+    found = []
+    for chunk in sorted(plan.chunks, key=lambda chunk: (chunk.parts[0].uri, chunk.parts[0].start)):
+        for block in read_blocks(chunk, cutter or SpaceCutter(), stats):
+            assert len(block.data) >= block.ends[-1] + PADDING_BYTES
+            assert (block.ends >= block.starts).all()
+            assert (block.starts[1:] >= block.ends[:-1]).all()
+            for start, end in zip(block.starts, block.ends, strict=True):
+                found.append(block.data[start:end].tobytes())
+    return found
+
+
+LINES = [
+    b"",
+    b"one",
+    b"one\n",
+    b"\n",
+    b"\n\n",
+    b"\r\n",
+    b"a\r\nb\r\n",
+    b"a\rb\n\rc",
+    b"a\n\n\nb",
+    "é\u2028ñ\n漢字\r\n🙂".encode(),
+    b"\xff\xfe\n\x00x\n",
+]
+
+
+def lines_of(data: bytes) -> list[bytes]:
+    found = data.split(b"\n")
+    ended = found[:-1]
+    return [line.removesuffix(b"\r") for line in ended] + ([found[-1]] if found[-1] else [])
+
+
+@pytest.mark.parametrize("data", LINES[1:])
+def test_lines_at_every_chunk_size(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(data)
+    for chunk_bytes in range(1, len(data) + 2):
+        plan = plan_inputs([path], chunk_bytes=chunk_bytes, documents="lines")
+        assert texts(plan) == lines_of(data), chunk_bytes
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.sampled_from([b"a", b"\n", b"\r", b"\r\n", "é".encode()])), st.integers(1, 9))
+def test_line_ranges_of_random_text(tmp_path_factory, pieces: list[bytes], size: int) -> None:
+    data = b"".join(pieces) or b"x"
+    path = tmp_path_factory.mktemp("lines") / "a.txt"
+    path.write_bytes(data)
+    plan = plan_inputs([path], chunk_bytes=size, documents="lines")
+    assert texts(plan) == lines_of(data)
+
+
+def test_text_is_covered_once_at_every_chunk_size(tmp_path: Path) -> None:
+    data = "One two é three<|endoftext|> four\n five  漢字 six seven<|endoftext|>".encode()
+    path = tmp_path / "a.txt"
+    path.write_bytes(data)
+    cuts = {0, len(data)} | {i for i in range(1, len(data)) if SpaceCutter._is_cut(data, i)}
+    for chunk_bytes in range(1, len(data) + 2):
+        pieces = texts(plan_inputs([path], chunk_bytes=chunk_bytes))
+        assert b"".join(pieces) == data
+        assert set(np.cumsum([len(piece) for piece in pieces])) <= cuts
+
+
+def test_first_cut_far_beyond_the_window(tmp_path: Path) -> None:
+    data = b"x" * 300_000 + b" yy" + b"z" * 100_000 + b" end"
+    path = tmp_path / "a.txt"
+    path.write_bytes(data)
+    pieces = texts(plan_inputs([path], chunk_bytes=70_000))
+    assert b"".join(pieces) == data
+    assert len(pieces[0]) == 300_000
+
+
+def test_buffer_grows_for_a_long_record_and_shrinks_again() -> None:
+    data = b"short\n" + b"x" * 9_000_000 + b"\n" + b"tail line\n" * 900_000
+    stream = io.BytesIO(data)
+    sizes, held = [], []
+    for block in cut_stream(stream.readinto, LineCutter(), "memory"):
+        sizes.append(len(block.data))
+        held.append(int(block.ends[0]))
+    assert sum(held) == len(data)
+    assert max(sizes) > 9_000_000
+    assert sizes[-1] < 5_000_000
+
+
+def test_offsets_name_places_in_the_file(tmp_path: Path) -> None:
+    data = b"".join(b"line %06d\n" % i for i in range(1000))
+    path = tmp_path / "a.txt"
+    path.write_bytes(data)
+    for chunk in plan_inputs([path], chunk_bytes=1234, documents="lines").chunks:
+        for block in read_blocks(chunk, SpaceCutter()):
+            for start, end in zip(block.starts, block.ends, strict=True):
+                there = block.offset + start
+                assert data[there : there + end - start] == block.data[start:end].tobytes()
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = b"some words on standard input\nand more"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    plan = plan_inputs(["-"], chunk_bytes=7)
+    assert plan.reads_stdin
+    assert b"".join(texts(plan)) == data
+
+
+def test_changed_size_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"some text")
+    plan = plan_inputs([path], chunk_bytes=100)
+    path.write_bytes(b"some more text")
+    with pytest.raises(ChangedInputError, match=r"a\.txt has 14 bytes but had 9"):
+        texts(plan)
+
+
+def test_removed_file_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"some text")
+    plan = plan_inputs([path], chunk_bytes=100)
+    path.unlink()
+    with pytest.raises(InputError, match=r"a\.txt does not exist"):
+        texts(plan)
+
+
+def test_byte_order_mark_and_nul_are_text_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    data = b"\xef\xbb\xbfa\x00b"
+    path.write_bytes(data)
+    stats = ReadStats()
+    assert texts(plan_inputs([path], chunk_bytes=2), stats) == [data]
+    assert stats.byte_order_marks == 1
+
+
+def test_plans_pickle_and_print(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"text")
+    plan = plan_inputs([tmp_path], chunk_bytes=3)
+    again = pickle.loads(pickle.dumps(plan))
+    assert again == plan
+    assert again.fingerprint() == plan.fingerprint()
+    assert str(plan) == "1 files, 4 bytes, 2 chunks"
