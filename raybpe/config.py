@@ -156,6 +156,8 @@ class RunOptions:
         output: where to write; None keeps the result in memory.
         resume: continue an earlier run of the same command in `output`.
         verify: load every export again and compare.
+        save_seconds: counting work, in seconds, that a kill may cost; finished work goes to
+            `output` that often, so runs shorter than this write nothing but their result.
         progress: `auto` (terminal, notebook or plain lines as fits), `json`, or `none`.
         documents: `text` takes a text file as one text that only special tokens cut, `lines`
             takes each line as a document. With `field` this says what the inputs are, so it
@@ -171,6 +173,7 @@ class RunOptions:
     output: str | None = None
     resume: bool = True
     verify: bool = True
+    save_seconds: float = 20.0
     progress: Literal["auto", "json", "none"] = "auto"
     documents: Literal["text", "lines"] = "text"
     field: str = "text"
