@@ -1,0 +1,1 @@
+"""From counted pretokens to an ordered list of merges."""

@@ -1,0 +1,281 @@
+"""Building what the merge kernel works on: symbols, counts of pairs, lists of positions.
+
+**Symbols.** One array: sentinel, word, sentinel, word, …, sentinel; words by count, the highest
+first. A cell per byte. A token's id stands in its first and last cell; the cells between hold what
+they held and are never read as live. So the next token is at position + length, and the cell
+before a token holds the id of its left neighbour.
+
+**Weights.** The count of the word at a position is found from the groups of equal count; lists are
+sorted, so a cursor that only moves forward does it.
+
+**Pairs.** At the start all tokens are bytes, and pairs are counted in a dense table. Later, when
+the threshold has fallen, a sketch, which can only be too high, tells which pairs to count exactly.
+"""
+
+import numba
+
+from raybpe.kernels import merge_state as state
+from raybpe.kernels.intrinsics import load8, load32, load_i64, store32, store64
+from raybpe.kernels.merge_pairs import (
+    EMPTY,
+    add_pair,
+    find_pair,
+    push,
+    set_word,
+    slot_of,
+    word,
+)
+from raybpe.kernels.merge_state import set_symbol, symbol_at
+
+
+@numba.njit(nogil=True)
+def build_symbols(block, unit):
+    """Write symbols and groups, and count byte pairs: SKETCH[2 * (left << 8 | right)], and number.
+
+    Returns the number of groups.
+    """
+    symbols = word(block, state.SYMBOLS)
+    sentinel = word(block, state.SENTINEL)
+    begins = word(block, state.GROUP_BEGINS)
+    group_counts = word(block, state.GROUP_COUNTS)
+    data = word(block, state.DATA)
+    offsets = word(block, state.OFFSETS)
+    counts = word(block, state.COUNTS)
+    order = word(block, state.ORDER)
+    byte_ids = word(block, state.BYTE_IDS)
+    dense = word(block, state.SKETCH)
+    set_symbol(symbols, 0, sentinel, unit)
+    cell = 1
+    groups = 0
+    last_count = 0
+    for i in range(word(block, state.ORDER_SIZE)):
+        index = load_i64(order + 8 * i)
+        count = load_i64(counts + 8 * index)
+        if count != last_count:
+            store64(begins + 8 * groups, cell)
+            store64(group_counts + 8 * groups, count)
+            groups += 1
+            last_count = count
+        at = data + load_i64(offsets + 8 * index)
+        end = data + load_i64(offsets + 8 * index + 8)
+        left = load8(byte_ids + load8(at))
+        set_symbol(symbols, cell, left, unit)
+        cell += 1
+        at += 1
+        while at < end:
+            right = load8(byte_ids + load8(at))
+            set_symbol(symbols, cell, right, unit)
+            entry = dense + 16 * (left << 8 | right)
+            store64(entry, load_i64(entry) + count)
+            store64(entry + 8, load_i64(entry + 8) + 1)
+            left = right
+            cell += 1
+            at += 1
+        set_symbol(symbols, cell, sentinel, unit)
+        cell += 1
+    store64(begins + 8 * groups, cell)
+    return groups
+
+
+@numba.njit(nogil=True)
+def index_groups(block):
+    """Fill BLOCK_GROUPS and HEAD_COUNTS."""
+    cells = word(block, state.CELLS)
+    begins = word(block, state.GROUP_BEGINS)
+    group_counts = word(block, state.GROUP_COUNTS)
+    blocks = word(block, state.BLOCK_GROUPS)
+    head = word(block, state.HEAD_COUNTS)
+    group = 0
+    for i in range((cells >> 8) + 1):
+        while load_i64(begins + 8 * group + 8) <= i << 8 and i << 8 < cells:
+            group += 1
+        store32(blocks + 4 * i, group)
+    group = 0
+    for cell in range(word(block, state.HEAD_CELLS)):
+        while load_i64(begins + 8 * group + 8) <= cell:
+            group += 1
+        store64(head + 8 * cell, load_i64(group_counts + 8 * group))
+
+
+@numba.njit(nogil=True)
+def start_lists(block):
+    """Give each byte pair of at least the threshold a list, and say in the dense table where.
+
+    The dense table's number becomes the place of the list's first position, or -1.
+    """
+    dense = word(block, state.SKETCH)
+    threshold = word(block, state.THRESHOLD)
+    limit = word(block, state.MAX_LENGTH)
+    for pair in range(1 << 16):
+        count = load_i64(dense + 16 * pair)
+        number = load_i64(dense + 16 * pair + 8)
+        place = -1
+        if number > 0 and count >= threshold and limit >= 2:
+            place = word(block, state.POOL_USED)
+            add_list(block, (pair >> 8) << 32 | (pair & 255), count, number)
+        store64(dense + 16 * pair + 8, place)
+
+
+@numba.njit(nogil=True)
+def add_list(block, key, count, number):
+    """Make the record, table entry and heap entry of a new pair, its list at the pool's end."""
+    records = word(block, state.RECORDS)
+    record = word(block, state.RECORDS_USED)
+    place = word(block, state.POOL_USED)
+    store64(records + 24 * record, key)
+    store64(records + 24 * record + 8, place)
+    store64(records + 24 * record + 16, number)
+    set_word(block, state.RECORDS_USED, record + 1)
+    set_word(block, state.POOL_USED, place + number)
+    add_pair(
+        word(block, state.PAIRS),
+        word(block, state.PAIR_LISTS),
+        word(block, state.PAIR_BITS),
+        key,
+        count,
+        record,
+    )
+    set_word(block, state.PAIRS_USED, word(block, state.PAIRS_USED) + 1)
+    size = word(block, state.HEAP_USED)
+    push(block, word(block, state.HEAP), size, count, key)
+    set_word(block, state.HEAP_USED, size + 1)
+
+
+@numba.njit(nogil=True)
+def fill_byte_lists(block, unit):
+    """Write the positions of all listed byte pairs, in one pass."""
+    symbols = word(block, state.SYMBOLS)
+    sentinel = word(block, state.SENTINEL)
+    dense = word(block, state.SKETCH)
+    pool = word(block, state.POOL)
+    left = sentinel
+    for cell in range(1, word(block, state.CELLS)):
+        right = symbol_at(symbols, cell, unit)
+        if left != sentinel and right != sentinel:
+            entry = dense + 16 * (left << 8 | right) + 8
+            place = load_i64(entry)
+            if place >= 0:
+                store32(pool + 4 * place, cell - 1)
+                store64(entry, place + 1)
+        left = right
+
+
+@numba.njit(nogil=True)
+def sketch_pairs(block, unit):
+    """Add every pair's weight to the sketch, at the place its key hashes to."""
+    symbols = word(block, state.SYMBOLS)
+    sentinel = word(block, state.SENTINEL)
+    lengths = word(block, state.LENGTHS)
+    begins = word(block, state.GROUP_BEGINS)
+    group_counts = word(block, state.GROUP_COUNTS)
+    sketch = word(block, state.SKETCH)
+    bits = word(block, state.SKETCH_BITS)
+    group = -1
+    group_end = 0
+    count = 0
+    left = sentinel
+    cell = 1
+    while cell < word(block, state.CELLS):
+        if cell >= group_end:
+            group += 1
+            group_end = load_i64(begins + 8 * group + 8)
+            count = load_i64(group_counts + 8 * group)
+        right = symbol_at(symbols, cell, unit)
+        if left != sentinel and right != sentinel:
+            at = sketch + 8 * slot_of(left << 32 | right, bits)
+            store64(at, load_i64(at) + count)
+        left = right
+        cell += 1 if right == sentinel else load32(lengths + 4 * right)
+
+
+@numba.njit(nogil=True)
+def count_pairs(block, unit):
+    """Count exactly the pairs whose sketch reaches the threshold; the number stands for the list.
+
+    Returns PAIRS_FULL when more than half the slots would be taken; begin again with more.
+    """
+    symbols = word(block, state.SYMBOLS)
+    sentinel = word(block, state.SENTINEL)
+    lengths = word(block, state.LENGTHS)
+    begins = word(block, state.GROUP_BEGINS)
+    group_counts = word(block, state.GROUP_COUNTS)
+    sketch = word(block, state.SKETCH)
+    sketch_bits = word(block, state.SKETCH_BITS)
+    pairs = word(block, state.PAIRS)
+    lists = word(block, state.PAIR_LISTS)
+    bits = word(block, state.PAIR_BITS)
+    threshold = word(block, state.THRESHOLD)
+    limit = word(block, state.MAX_LENGTH)
+    used = 0
+    group = -1
+    group_end = 0
+    count = 0
+    left = sentinel
+    left_length = 0
+    cell = 1
+    while cell < word(block, state.CELLS):
+        if cell >= group_end:
+            group += 1
+            group_end = load_i64(begins + 8 * group + 8)
+            count = load_i64(group_counts + 8 * group)
+        right = symbol_at(symbols, cell, unit)
+        length = 1 if right == sentinel else load32(lengths + 4 * right)
+        if left != sentinel and right != sentinel and left_length + length <= limit:
+            key = left << 32 | right
+            if load_i64(sketch + 8 * slot_of(key, sketch_bits)) >= threshold:
+                at = find_pair(pairs, bits, key)
+                if at != 0:
+                    store64(at + 8, load_i64(at + 8) + count)
+                    number = lists + ((at - pairs) >> 2)
+                    store32(number, load32(number) + 1)
+                else:
+                    if 2 * (used + 1) > 1 << bits:
+                        return state.PAIRS_FULL
+                    add_pair(pairs, lists, bits, key, count, 1)
+                    used += 1
+        left = right
+        left_length = length
+        cell += length
+    set_word(block, state.PAIRS_USED, used)
+    return state.REACHED
+
+
+@numba.njit(nogil=True)
+def fill_lists(block, unit):
+    """Give each pair of at least the threshold a list and a heap entry, and fill the lists.
+
+    Takes the counted pairs from the old table, and adds them to the empty one.
+    """
+    old = word(block, state.OLD)
+    old_numbers = word(block, state.OLD_LISTS)
+    threshold = word(block, state.THRESHOLD)
+    for slot in range(word(block, state.OLD_SIZE)):
+        key = load_i64(old + 16 * slot)
+        count = load_i64(old + 16 * slot + 8)
+        if key != EMPTY and count >= threshold:
+            add_list(block, key, count, load32(old_numbers + 4 * slot))
+    symbols = word(block, state.SYMBOLS)
+    sentinel = word(block, state.SENTINEL)
+    lengths = word(block, state.LENGTHS)
+    pairs = word(block, state.PAIRS)
+    lists = word(block, state.PAIR_LISTS)
+    bits = word(block, state.PAIR_BITS)
+    records = word(block, state.RECORDS)
+    pool = word(block, state.POOL)
+    for record in range(word(block, state.RECORDS_USED)):
+        store64(records + 24 * record + 16, 0)
+    left = sentinel
+    left_cell = 0
+    cell = 1
+    while cell < word(block, state.CELLS):
+        right = symbol_at(symbols, cell, unit)
+        if left != sentinel and right != sentinel:
+            at = find_pair(pairs, bits, left << 32 | right)
+            if at != 0:
+                record = records + 24 * load32(lists + ((at - pairs) >> 2))
+                number = load_i64(record + 16)
+                store32(pool + 4 * (load_i64(record + 8) + number), left_cell)
+                store64(record + 16, number + 1)
+        left = right
+        left_cell = cell
+        cell += 1 if right == sentinel else load32(lengths + 4 * right)
