@@ -20,10 +20,12 @@ def doctor(
 ) -> None:
     """Show versions, cores, memory, Ray, kernel cache: what would run, and how fast here."""
     from raybpe.cli.show import table
-    from raybpe.doctor import cluster_rows, machine_rows, speed_rows
+    from raybpe.doctor import machine_rows, speed_rows
 
     typer.echo(table(machine_rows()))
     if speed:
         typer.echo(table(speed_rows()))
     if address is not None:
+        from raybpe.flow.node_facts import cluster_rows
+
         typer.echo(table(cluster_rows(address)))

@@ -1,0 +1,118 @@
+"""Facts about this machine and a cluster that decide what would run, and how fast.
+
+Asking costs little: versions come from package metadata, so nothing heavy is imported until the
+speed is measured.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import sysconfig
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from raybpe.config import RunOptions
+from raybpe.flow.executor import choose
+from raybpe.flow.local import cores, free_memory
+
+NEEDED = ("ray", "numba", "llvmlite", "numpy", "pyarrow", "regex", "typer", "rich", "fsspec")
+OPTIONAL = ("tokenizers", "tiktoken", "transformers")
+
+SPEED_TEXT_BYTES = 16 * 10**6  # 30 ms at full speed: steady enough, and no wait
+
+Row = tuple[str, str]
+
+
+def machine_rows() -> list[Row]:
+    """Versions, cores, memory, Ray and caches of this machine."""
+    executor, reason = choose(RunOptions())
+    return [
+        ("raybpe", _version("raybpe", "run from its sources")),
+        ("python", f"{platform.python_version()} ({sys.executable})"),
+        ("machine", f"{platform.system()} {platform.machine()}, {_cpu_name()}"),
+        ("cores", f"{cores()} usable of {os.cpu_count()}"),
+        ("memory", f"{free_memory() / 1e9:.1f} GB free for one process"),
+        *((name, _version(name)) for name in NEEDED),
+        *((name, _version(name, "not installed (optional)")) for name in OPTIONAL),
+        ("unicode", _unicode()),
+        ("executor auto", f"{executor} ({reason})" if reason else f"{executor} (no Ray in sight)"),
+        ("kernel cache", _kernel_cache()),
+        ("pattern cache", _folder(_pattern_cache())),
+    ]
+
+
+def speed_rows() -> list[Row]:
+    """How fast one core counts the standard library's sources here, per way of scanning."""
+    from raybpe.block import Block
+    from raybpe.counts.pretoken_table import PretokenTable
+    from raybpe.pretokenize import pretokenizer, resolve_pattern
+
+    text = _sample_text()
+    block = Block.of(text)
+    rows = []
+    for name in ("gpt2", "cl100k"):
+        began = time.perf_counter()
+        cutter = pretokenizer(resolve_pattern(name), ())
+        cutter.count(PretokenTable(), Block.of(text[:1000]))
+        ready = time.perf_counter() - began
+        began = time.perf_counter()
+        cutter.count(PretokenTable(), block)
+        rate = len(text) / (time.perf_counter() - began) / 1e6
+        rows.append(
+            (f"count, {name}", f"{rate:,.0f} MB/s on one core ({cutter.engine}; {ready:.1f} s "
+                               "to load kernels)")
+        )  # fmt: skip
+    return rows
+
+
+def _sample_text() -> bytes:
+    folder = Path(sysconfig.get_paths()["stdlib"])
+    text = b"".join(
+        source.decode("utf-8", "ignore").encode()
+        for source in (path.read_bytes() for path in sorted(folder.glob("*.py")))
+    )
+    return (text * (SPEED_TEXT_BYTES // max(1, len(text)) + 1))[:SPEED_TEXT_BYTES].decode(
+        "utf-8", "ignore"
+    ).encode()  # fmt: skip
+
+
+def _version(name: str, absent: str = "MISSING") -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return absent
+
+
+def _cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or "unknown processor"
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else "unknown processor"
+
+
+def _unicode() -> str:
+    return f"classes of code points as in regex {_version('regex')}"
+
+
+def _pattern_cache() -> Path:
+    from raybpe.pretokenize.table_cache import cache_folder
+
+    return cache_folder()
+
+
+def _folder(path: Path) -> str:
+    files = [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else []
+    size = sum(file.stat().st_size for file in files)
+    return f"{path}: {len(files)} files, {size / 1e6:.1f} MB" if files else f"{path}: empty"
+
+
+def _kernel_cache() -> str:
+    beside = Path(__file__).with_name("kernels") / "__pycache__"
+    folder = Path(os.environ["NUMBA_CACHE_DIR"]) if "NUMBA_CACHE_DIR" in os.environ else beside
+    kernels = len(list(folder.rglob("*.nbc"))) if folder.is_dir() else 0
+    return f"{folder}: {kernels} compiled kernels" + ("" if kernels else "; the first run compiles")
