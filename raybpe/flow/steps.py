@@ -11,7 +11,7 @@ chunk takes the reader's buffers plus the table of the chunk's unique pretokens.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,13 +20,19 @@ import numpy.typing as npt
 
 from raybpe.block import Block
 from raybpe.config import CountConfig, TrainConfig
-from raybpe.errors import CapacityError, ExhaustedError, InputError, PatternError
+from raybpe.errors import (
+    ChangedInputError,
+    ExhaustedError,
+    InputError,
+    PatternError,
+    RaybpeError,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from raybpe.counts.pretoken_table import PretokenTable
-    from raybpe.inputs.plan import Chunk
+    from raybpe.inputs import Chunk, Plan
     from raybpe.merges.trainer import MergeTrainer
     from raybpe.pretokenize.pretokenizer import Pretokenizer
     from raybpe.tokenizer.tokenizer import Tokenizer
@@ -65,8 +71,11 @@ class Tally:
         documents: pieces of text that the readers gave; a long document may come in several.
         pretokens: occurrences counted.
         invalid_bytes: bytes that were not UTF-8, dealt with by policy.
+        nulls: rows or records without text.
+        byte_order_marks: texts that begin with U+FEFF, which is kept as text.
         long_pretokens: occurrences left out by `max_pretoken_length`.
         seconds: time spent counting, summed over threads and tasks.
+        peak_memory_bytes: most memory that a worker process had resident; 0 where not measured.
         samples: beginnings of a few chunks' texts, to compare exports on.
     """
 
@@ -75,15 +84,20 @@ class Tally:
     documents: int = 0
     pretokens: int = 0
     invalid_bytes: int = 0
+    nulls: int = 0
+    byte_order_marks: int = 0
     long_pretokens: int = 0
     seconds: float = 0.0
+    peak_memory_bytes: int = 0
     samples: list[str] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
         """Add what `other` saw."""
+        peak = max(self.peak_memory_bytes, other.peak_memory_bytes)
         for one in fields(self):
             setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
-        del self.samples[SAMPLES:]
+        self.peak_memory_bytes = peak
+        self.samples = self.samples[:SAMPLES]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values; `Tally(**values)` is the way back."""
@@ -108,10 +122,13 @@ def count_chunk(
         InputError: the chunk cannot be read or, under the policy `error`, is not UTF-8.
         TransientError: reading failed in a way that may pass.
     """
-    from raybpe.inputs.read import read_blocks
+    from raybpe.inputs import ReadStats, read_blocks
 
-    cutter = pretokenizer_of(config)
-    return count_blocks(read_blocks(chunk, cutter), config, table, advance)
+    stats = ReadStats()
+    blocks = read_blocks(chunk, pretokenizer_of(config), stats)
+    tally = count_blocks(blocks, config, table, advance)
+    tally.nulls, tally.byte_order_marks = stats.nulls, stats.byte_order_marks
+    return tally
 
 
 def count_blocks(
@@ -234,8 +251,8 @@ def from_arrow(table: pa.Table) -> list[Columns]:
     return columns
 
 
-def add_counts(tables: Iterable[pa.Table]) -> pa.Table:
-    """The sum of tables of one hash partition.
+def add_counts(rows: Iterable[Columns]) -> Columns:
+    """The sum of tables, in whatever order.
 
     Raises:
         CapacityError: a count passes 2**63 - 1.
@@ -243,10 +260,9 @@ def add_counts(tables: Iterable[pa.Table]) -> pa.Table:
     from raybpe.counts.pretoken_table import PretokenTable
 
     total = PretokenTable()
-    for table in tables:
-        for columns in from_arrow(table):
-            total.insert(*columns)
-    return to_arrow(Columns(*total.export()[0]))
+    for columns in rows:
+        total.insert(*columns)
+    return Columns(*total.export()[0])
 
 
 def concatenate(parts: Sequence[Columns]) -> Columns:
@@ -288,22 +304,36 @@ def check_pattern_matches(tally: Tally, config: CountConfig, *, at_end: bool) ->
         )
 
 
-def check_coverage(expected: int, counted: int, text_bytes: tuple[int, int] | None) -> None:
-    """Refuse to go on unless every chunk was counted exactly once.
+def check_coverage(plan: Plan, tally: Tally) -> None:
+    """Refuse to go on unless every chunk, and every byte of plain text, was counted once.
 
-    Args:
-        text_bytes: bytes of text in the plan and bytes read, where the plan knows the first.
+    Raises:
+        RaybpeError: chunks are missing or were counted twice.
+        ChangedInputError: text files gave another number of bytes than they had when planned.
     """
-    if expected != counted:
-        raise CapacityError(
-            f"{counted} chunks were counted where the plan has {expected}; the counts would not "
-            "be exact, so the run stops here. Please report this"
+    if tally.chunks != len(plan.chunks):
+        raise RaybpeError(
+            f"{tally.chunks:,} chunks were counted where the plan has {len(plan.chunks):,}; the "
+            "counts would not be exact, so the run stops. Run again with --no-resume, and please "
+            "report this"
         )
-    if text_bytes is not None and text_bytes[0] != text_bytes[1]:
-        raise InputError(
-            f"the inputs held {text_bytes[0]:,} bytes when the run was planned but "
-            f"{text_bytes[1]:,} were read; were files changed meanwhile? Run again"
+    plain = all(
+        source.format == "text" and source.compression is None and source.size >= 0
+        for source in plan.sources
+    )
+    if plain and tally.text_bytes != plan.total_bytes:
+        raise ChangedInputError(
+            f"the inputs held {plan.total_bytes:,} bytes when the run was planned, but "
+            f"{tally.text_bytes:,} were read; run again when nothing writes to them"
         )
+
+
+def describe(chunk: Chunk) -> str:
+    """A chunk's inputs, for messages."""
+    first = chunk.parts[0]
+    span = f" from {first.start:,} to {first.end:,}" if first.end >= 0 else ""
+    more = f" and {len(chunk.parts) - 1:,} more" if len(chunk.parts) > 1 else ""
+    return f"{chunk.name} ({first.uri}{span}{more})"
 
 
 # -- merging ---------------------------------------------------------------------------------
@@ -363,6 +393,11 @@ def advance(trainer: MergeTrainer, seconds: float) -> Iterator[int]:
         yield trainer.advance(seconds=seconds)
 
 
+def finish_merging(trainer: MergeTrainer, merged: Merged) -> Merged:
+    """The result of a trainer that is done."""
+    return replace(merged, left=trainer.left, right=trainer.right, counts=trainer.counts)
+
+
 def check_exhausted(merges: int, config: TrainConfig) -> str | None:
     """What to say when pairs ran out before the vocabulary was full, or None.
 
@@ -401,11 +436,14 @@ def build_tokenizer(merged: Merged, config: TrainConfig) -> Tokenizer:
     for left, right in zip(merged.left.tolist(), merged.right.tolist(), strict=True):
         merges.append((tokens[left], tokens[right]))
         tokens.append(tokens[left] + tokens[right])
-    specials = [token.encode() for token in config.counting.special_tokens]
-    in_order = [*specials, *tokens] if config.special_tokens_at == "start" else [*tokens, *specials]
+    special_tokens = config.counting.special_tokens
+    specials = [token.encode() for token in special_tokens]
+    at_start = config.special_tokens_at == "start"
+    first = 0 if at_start else len(tokens)
     return Tokenizer(
-        dict(enumerate(in_order)),
+        dict(enumerate([*specials, *tokens] if at_start else [*tokens, *specials])),
         merges,
-        list(config.counting.special_tokens),
+        # With their ids: a special token may have the text of an ordinary one.
+        {token: first + i for i, token in enumerate(special_tokens)},
         pattern=Pattern(config.counting.pattern_name, config.counting.pattern),
     )

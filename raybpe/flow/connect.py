@@ -1,0 +1,113 @@
+"""Attach to a Ray, or start one that ends with the run.
+
+In this order: the Ray that this process already uses; the address given; `RAY_ADDRESS`; a cluster
+running on this machine (`ray start`); a small Ray of our own, bound to the loopback interface.
+Only what was started here is ended, by disconnecting this process: a cluster that was running
+goes on, and so does a Ray that the caller initialised. No process is ever looked up by name.
+
+Token authentication is Ray's: `RAY_AUTH_MODE=token` with the token in `RAY_AUTH_TOKEN`,
+`RAY_AUTH_TOKEN_PATH` or `~/.ray/auth_token`. The token is never read or shown here.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from raybpe.config import RunOptions
+from raybpe.errors import ClusterError
+from raybpe.flow.local import cores
+from raybpe.flow.progress import Progress
+
+NAMESPACE = "raybpe"
+OBJECT_STORE_BYTES = 2 * 2**30  # tables of counts are small; the rest of memory is for counting
+LEAST_OBJECT_STORE_BYTES = 100 * 2**20  # Ray refuses less than 75 MiB
+
+
+@contextmanager
+def connected(options: RunOptions, progress: Progress, reason: str | None) -> Iterator[None]:
+    """Ray, for the length of the block.
+
+    Raises:
+        ClusterError: Ray is not installed or cannot be reached.
+    """
+    try:
+        import ray
+    except ImportError as error:
+        raise ClusterError(
+            f"--executor ray needs Ray, which cannot be imported ({error}): pip install "
+            '"ray[default]", or use --executor local'
+        ) from error
+    why = f" ({reason})" if reason else ""
+    if ray.is_initialized():
+        progress.note(f"using the Ray of this process{why}: {_size()}")
+        yield
+        return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    address = options.address or os.environ.get("RAY_ADDRESS")
+    try:
+        if address:
+            _attach(address)
+        elif not _attach_to_running():
+            _start(options)
+            why = ", started for this run and ended with it"
+        mode = os.environ.get("RAY_AUTH_MODE")
+        progress.note(f"using Ray{why}: {_size()}{f', {mode} authentication' if mode else ''}")
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _attach(address: str) -> None:
+    import ray
+
+    try:
+        ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, logging_level="error")
+    except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
+        raise ClusterError(
+            f"cannot reach Ray at {address}: {error}. Check --address and RAY_ADDRESS, that "
+            "`ray status` answers there, that both sides run the same versions of Ray and Python, "
+            "and, if the cluster uses tokens, RAY_AUTH_MODE=token"
+        ) from error
+
+
+def _attach_to_running() -> bool:
+    import ray
+
+    try:
+        ray.init(address="auto", namespace=NAMESPACE, log_to_driver=False, logging_level="error")
+    except ConnectionError:
+        return False
+    return True
+
+
+def _start(options: RunOptions) -> None:
+    import ray
+
+    shared: dict[str, Any] = {}
+    with suppress(OSError):
+        free = shutil.disk_usage("/dev/shm").free
+        size = min(OBJECT_STORE_BYTES, int(free * 0.8))
+        shared["object_store_memory"] = max(size, LEAST_OBJECT_STORE_BYTES)
+    ray.init(
+        address="local",
+        num_cpus=options.workers or cores(),
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="error",
+        namespace=NAMESPACE,
+        _node_ip_address="127.0.0.1",
+        **shared,
+    )
+
+
+def _size() -> str:
+    import ray
+
+    nodes = [node for node in ray.nodes() if node["Alive"]]
+    cpus = sum(node["Resources"].get("CPU", 0) for node in nodes)
+    several = "s" if len(nodes) != 1 else ""
+    return f"{len(nodes)} node{several}, {cpus:.0f} CPUs"

@@ -1,0 +1,325 @@
+"""Count chunks with Ray tasks and add the results up in a tree: the only submit loop.
+
+A `Node` is the sum over some chunks: one object per hash partition, or a partial in the run
+directory, or both. Whenever `fan_in` nodes are ready, one task per partition adds them into a new
+node, in whatever order they arrive; addition makes order meaningless.
+
+Bounds: at most `window` tasks are in flight, so that results wait neither unmade nor unmerged for
+long; nothing but small figures comes to this process. Every `save_seconds`, and whenever
+tables fill `STORE_FRACTION` of the cluster's object store, ready nodes go to the run directory; in
+the second case their objects are let go and later tasks read the partials.
+
+Nothing waits for ever in silence: after `WARN_SECONDS` without a result a line says what is
+awaited, after `STALL_SECONDS` the run ends with that.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal
+
+import ray
+
+from raybpe.config import CountConfig
+from raybpe.errors import ClusterError, RaybpeError
+from raybpe.flow import steps, task_options, tasks
+from raybpe.flow.run_directory import Partial, RunDirectory
+from raybpe.flow.steps import Tally
+from raybpe.inputs.filesystems import is_local
+
+if TYPE_CHECKING:
+    from raybpe.flow.progress import Progress
+    from raybpe.inputs import Chunk
+
+TASKS_PER_CPU = 3  # enough to hide scheduling, few enough that results are merged soon
+STORE_FRACTION = 0.4
+WAIT_SECONDS = 2.0
+WARN_SECONDS = 60.0
+STALL_SECONDS = 1800.0  # an autoscaling cluster may take ten minutes to bring a node
+
+_count_chunk = ray.remote(tasks.count_chunk)
+_add_counts = ray.remote(tasks.add_counts)
+_save_partial = ray.remote(tasks.save_partial)
+
+
+@dataclass
+class Node:
+    """The sum over some chunks.
+
+    Attributes:
+        chunks: indices of the chunks.
+        tally: what was seen in them.
+        refs: one object per hash partition; empty when only the partial has the counts.
+        bytes: bytes of the objects.
+        uri: the partial, when there is one.
+        saving: whether a task was asked to write the partial.
+    """
+
+    chunks: frozenset[int]
+    tally: Tally
+    refs: list[Any] = field(default_factory=list)
+    bytes: int = 0
+    uri: str | None = None
+    saving: bool = False
+
+
+@dataclass
+class Job:
+    """Tasks in flight that together give one result.
+
+    Attributes:
+        kind: `count`, `add` or `save`.
+        name: for messages.
+        node: the node that it makes, or saves.
+        waiting: tasks that have not ended.
+        memory: what one of its tasks asked for, in bytes.
+        held: bytes of objects that it keeps in the object store meanwhile.
+        chunk: what a count job reads.
+    """
+
+    kind: Literal["count", "add", "save"]
+    name: str
+    node: Node
+    waiting: int
+    memory: int
+    held: int = 0
+    chunk: Chunk | None = None
+
+
+class Reduction:
+    """State of the submit loop.
+
+    Args:
+        directory: the plan, what is done of it, and where partials go.
+        window: most counting tasks in flight; None for `TASKS_PER_CPU` per CPU of the cluster.
+        fan_in: nodes that are added at once.
+        save_seconds: counting work that a kill may cost.
+    """
+
+    def __init__(
+        self,
+        directory: RunDirectory,
+        config: CountConfig,
+        progress: Progress,
+        *,
+        window: int | None,
+        fan_in: int,
+        save_seconds: float,
+    ) -> None:
+        self._directory = directory
+        self._progress = progress
+        self._window_limit = window
+        self._fan_in = fan_in
+        self._save_seconds = save_seconds
+        self._saved_at = perf_counter()
+        self._driver = ray.get_runtime_context().get_node_id()
+        self._config = ray.put(config)
+        self._pending: dict[Any, Job] = {}
+        self._todo = deque(
+            chunk for chunk in directory.plan.chunks if chunk.index not in directory.covered
+        )
+        self._ready = [
+            Node(partial.chunks, partial.tally, uri=partial.uri, saving=True)
+            for partial in directory.partials()
+        ]
+        self._store_bytes = ray.cluster_resources().get("object_store_memory", 0) * STORE_FRACTION
+
+    def run(self, advance: Callable[[int], None]) -> Node:
+        """Count and add everything up.
+
+        Args:
+            advance: called with the input bytes of each chunk that is counted.
+
+        Returns:
+            The sum over all chunks of the plan, in the object store.
+
+        Raises:
+            RaybpeError: a chunk cannot be counted; the message names it.
+            ClusterError: nothing happens any more, or no node can hold the work.
+        """
+        self._check_memory()
+        try:
+            while True:
+                while self._todo and self._may_count():
+                    self._submit_count(self._todo.popleft())
+                if self._directory.keeps_partials and (self._is_short() or self._is_late()):
+                    self._save_ready()
+                if self._may_add():
+                    self._submit_add()
+                elif self._pending:
+                    self._wait(advance)
+                else:
+                    break
+        finally:
+            # After an error or Ctrl-C; a loop that came to its end has nothing pending.
+            for ref in self._pending:
+                ray.cancel(ref, force=True)
+        (root,) = self._ready
+        return root
+
+    # -- what to do next -------------------------------------------------------------------------
+
+    def _may_count(self) -> bool:
+        counting = sum(job.kind == "count" for job in self._pending.values())
+        window = self._window_limit
+        if window is None:
+            # Asked again and again: nodes come and go.
+            window = int(ray.cluster_resources().get("CPU", 0)) * TASKS_PER_CPU
+        return counting < max(window, 1) and not self._is_short()
+
+    def _may_add(self) -> bool:
+        if len(self._ready) >= self._fan_in:
+            return True
+        if self._todo or any(job.kind != "save" for job in self._pending.values()):
+            return False
+        # The last ones; and what earlier runs saved must be fetched, even when it is all.
+        return len(self._ready) > 1 or any(not node.refs for node in self._ready)
+
+    def _is_short(self) -> bool:
+        """Whether tables fill the object store, and could be put elsewhere."""
+        if not self._directory.keeps_partials:
+            return False
+        held = sum(node.bytes for node in self._ready)
+        held += sum({id(job): job.held for job in self._pending.values()}.values())
+        return held > self._store_bytes
+
+    def _is_late(self) -> bool:
+        return perf_counter() - self._saved_at > self._save_seconds
+
+    # -- submitting ------------------------------------------------------------------------------
+
+    def _submit_count(self, chunk: Chunk) -> None:
+        memory = task_options.count_memory(chunk.bytes)
+        results = _count_chunk.options(
+            num_returns=1 + self._directory.partitions,
+            scheduling_strategy="SPREAD",  # inputs are in no node's object store
+            **task_options.retrying(f"count:{chunk.name}", memory),
+        ).remote(chunk, self._config, self._directory.partitions)
+        node = Node(frozenset([chunk.index]), Tally(), list(results[1:]))
+        name = f"counting {steps.describe(chunk)}"
+        self._pending[results[0]] = Job("count", name, node, 1, memory, chunk=chunk)
+
+    def _submit_add(self) -> None:
+        group, self._ready = self._ready[: self._fan_in], self._ready[self._fan_in :]
+        node = Node(frozenset().union(*(one.chunks for one in group)), Tally())
+        for one in group:
+            node.tally.add(one.tally)
+        held = sum(one.bytes for one in group)
+        memory = task_options.add_memory(held // self._directory.partitions)
+        task_options.check_feasible(
+            f"adding counts of {held / 1e9:.1f} GB", memory, "use nodes with more memory"
+        )
+        uris = [str(one.uri) for one in group if not one.refs]
+        name = f"adding the counts of {len(node.chunks):,} chunks"
+        job = Job("add", name, node, self._directory.partitions, memory, held)
+        options = task_options.retrying(f"add:{len(node.chunks)}", memory)
+        if uris and is_local(uris[0]):
+            options |= task_options.on_node(self._driver)  # only there is the run directory
+        for partition in range(self._directory.partitions):
+            tables = [one.refs[partition] for one in group if one.refs]
+            info, table = _add_counts.options(num_returns=2, **options).remote(
+                partition, uris, *tables
+            )
+            node.refs.append(table)
+            self._pending[info] = job
+
+    def _save_ready(self) -> None:
+        for node in self._ready:
+            if node.saving:
+                continue
+            node.saving = True
+            chunks = sorted(node.chunks)
+            uri = self._directory.partial_uri(chunks)
+            options = task_options.retrying(f"save:{len(chunks)}", 0)
+            if is_local(uri):
+                options |= task_options.on_node(self._driver)
+            done = _save_partial.options(**options).remote(
+                uri, self._directory.identity, chunks, node.tally, *node.refs
+            )
+            name = f"saving the counts of {len(chunks):,} chunks"
+            self._pending[done] = Job("save", name, node, 1, 0)
+        self._saved_at = perf_counter()
+
+    # -- waiting ---------------------------------------------------------------------------------
+
+    def _wait(self, advance: Callable[[int], None]) -> None:
+        """Wait for one task and take its result."""
+        began = warned = perf_counter()
+        while True:
+            done, _ = ray.wait(
+                list(self._pending), num_returns=1, timeout=WAIT_SECONDS, fetch_local=False
+            )
+            if done:
+                break
+            now = perf_counter()
+            if now - began > STALL_SECONDS:
+                raise ClusterError(f"nothing ended for {now - began:.0f} s; {self._awaited()}")
+            if now - warned > WARN_SECONDS:
+                warned = now
+                self._progress.note(f"no task ended for {now - began:.0f} s: {self._awaited()}")
+        job = self._pending.pop(done[0])
+        result = _result(done[0], job)
+        job.waiting -= 1
+        node = job.node
+        if job.kind == "count":
+            node.tally, node.bytes = result
+            if job.chunk is not None:
+                advance(job.chunk.bytes)
+            steps.check_pattern_matches(node.tally, ray.get(self._config), at_end=False)
+        elif job.kind == "add":
+            peak, size = result
+            node.tally.peak_memory_bytes = max(node.tally.peak_memory_bytes, peak)
+            node.bytes += size
+        else:
+            node.uri = self._directory.partial_uri(sorted(node.chunks))
+            self._directory.note_saved(Partial(node.uri, node.chunks, node.tally))
+            if self._is_short():
+                node.refs, node.bytes = [], 0
+            return
+        if job.waiting == 0:
+            self._ready.append(node)
+
+    def _awaited(self) -> str:
+        """What is in flight and what it asked for, beside what the cluster has free."""
+        jobs = list({id(job): job for job in self._pending.values()}.values())
+        free = ray.available_resources()
+        largest = max(job.memory for job in jobs)
+        return (
+            f"{len(jobs)} jobs are in flight, the first is {jobs[0].name}; tasks ask for 1 CPU and "
+            f"up to {largest / 1e9:.1f} GB of memory each, and the cluster has "
+            f"{free.get('CPU', 0):.0f} CPUs and {free.get('memory', 0) / 1e9:.1f} GB free. "
+            "`ray status` and `ray list tasks` say more; finished work is kept with --output"
+        )
+
+    def _check_memory(self) -> None:
+        largest = max((chunk.bytes for chunk in self._todo), default=0)
+        if largest:
+            task_options.check_feasible(
+                f"counting a chunk of {largest / 1e6:,.0f} MB",
+                task_options.count_memory(largest),
+                "give a smaller --chunk-size, or nodes with more memory",
+            )
+
+
+def _result(ref: Any, job: Job) -> Any:
+    """Value of a task that ended, or the error that tells what became of it."""
+    try:
+        return ray.get(ref)
+    except ray.exceptions.RayTaskError as error:
+        cause = error.cause
+        if isinstance(cause, MemoryError):
+            raise ClusterError(
+                f"{job.name} ran out of memory, though it had asked for {job.memory / 1e9:.1f} GB; "
+                "give a smaller --chunk-size, or nodes with more memory"
+            ) from error
+        if isinstance(cause, RaybpeError):
+            raise cause from None
+        raise RaybpeError(f"{job.name} failed: {cause!r}") from error
+    except ray.exceptions.RayError as error:
+        raise ClusterError(
+            f"{job.name} failed again and again: {error}. Run the same command again to continue "
+            "from what is saved"
+        ) from error

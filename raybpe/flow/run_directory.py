@@ -1,0 +1,308 @@
+"""The run directory: what a run needs to go on after it was killed.
+
+While a run is unfinished its output holds a folder `.raybpe/` with
+
+* ``run.json``: the configuration, the inputs with their sizes, the chunk size and the plan's
+  fingerprint. Written before any work; a later run with anything else is refused, and told the
+  difference.
+* ``partial-<hash>.arrow``: summed counts of some chunks, as an Arrow IPC file with one record
+  batch per hash partition. Its schema metadata ``raybpe.partial`` is a JSON object: ``run`` (the
+  identity of run.json), ``chunks`` (indices that it covers) and ``tally``.
+
+Every file appears whole or not at all (`storage`). Which chunks are done is exactly what the
+partials say; where two overlap, the one that covers more is taken. `finish` removes the folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from raybpe.config import CountConfig, RunOptions, TrainConfig
+from raybpe.errors import CountsError, UsageError
+from raybpe.flow.steps import Columns, Tally, counts_schema, from_arrow, to_arrow
+
+if TYPE_CHECKING:
+    from raybpe.flow.executor import Executor
+    from raybpe.inputs import Plan
+
+FOLDER = ".raybpe"
+RUN_FILE = "run.json"
+METADATA_KEY = b"raybpe.partial"
+FORMAT = 1
+SHOWN_DIFFERENCES = 12
+BYTES_PER_PARTITION = 16 * 10**9  # of input: some 10 million unique pretokens in each
+MAX_PARTITIONS = 64
+
+
+@dataclass(frozen=True)
+class Partial:
+    """Saved counts of some chunks.
+
+    Attributes:
+        uri: the file.
+        chunks: indices of the chunks that it covers.
+        tally: what was seen while counting them.
+    """
+
+    uri: str
+    chunks: frozenset[int]
+    tally: Tally
+
+    @property
+    def columns(self) -> list[Columns]:
+        """Its rows, by hash partition."""
+        return [part for i in range(_batches(self.uri)) for part in read_partial(self.uri, i)]
+
+
+class RunDirectory:
+    """The plan of a run, and what of it is done.
+
+    Attributes:
+        plan: what is to be counted.
+        sources: URI and size of every input.
+        keeps_partials: whether there is a place for finished work.
+        partitions: hash partitions into which counts are split, so that no task holds all.
+        covered: chunks that partials cover.
+        covered_before: those that an earlier run had finished.
+    """
+
+    def __init__(self, root: str | None, plan: Plan, identity: str) -> None:
+        self.root = root
+        self.plan = plan
+        self.identity = identity
+        self.sources = [(source.uri, source.size) for source in plan.sources]
+        self.partitions = min(-(-plan.total_bytes // BYTES_PER_PARTITION), MAX_PARTITIONS) or 1
+        self._partials: list[Partial] = []
+        self.covered: set[int] = set()
+        self.covered_before: frozenset[int] = frozenset()
+
+    @property
+    def keeps_partials(self) -> bool:
+        """Whether finished work can be saved."""
+        return self.root is not None
+
+    @classmethod
+    @contextmanager
+    def open(
+        cls,
+        inputs: Sequence[str],
+        config: TrainConfig | None,
+        counting: CountConfig,
+        options: RunOptions,
+        executor: Executor,
+    ) -> Iterator[RunDirectory]:
+        """Plan the inputs, and take up what an earlier run of the same command left.
+
+        Raises:
+            UsageError: the output holds an unfinished run with other settings or inputs.
+            OutputError: the output cannot be written.
+        """
+        from raybpe import storage
+        from raybpe.inputs import plan_inputs
+
+        root = None if options.output is None else storage.join(options.output, FOLDER)
+        earlier = _read_run(root) if root is not None else None
+        if earlier is not None and not options.resume:
+            storage.delete_tree(root)
+            earlier = None
+        chunk_bytes = executor.chunk_bytes(options)
+        if earlier is not None:
+            chunk_bytes = earlier["chunk_bytes"]  # changes no result, only which chunks are done
+        plan = plan_inputs(
+            inputs, chunk_bytes=chunk_bytes, documents=options.documents, field=options.field
+        )
+        for note in plan.notes:
+            executor.progress.note(note)
+        settings = config.as_dict() if config is not None else {"counting": asdict(counting)}
+        run = {
+            "format": FORMAT,
+            "config": settings,
+            "inputs": {source.uri: source.size for source in plan.sources},
+            "documents": options.documents,
+            "field": options.field,
+            "chunk_bytes": chunk_bytes,
+            "plan": plan.fingerprint(),
+        }
+        run = json.loads(json.dumps(run))  # tuples become lists, as in the file
+        identity = hashlib.sha256(json.dumps(run, sort_keys=True).encode()).hexdigest()[:32]
+        if plan.reads_stdin:
+            root = None  # what has been read from a pipe is gone
+        directory = cls(root, plan, identity)
+        if root is not None:
+            if earlier is None:
+                text = json.dumps(run, indent=1, ensure_ascii=False)
+                storage.write_bytes(storage.join(root, RUN_FILE), text.encode())
+            else:
+                _refuse_differences(earlier, run, options.output)
+                directory._take_up(executor)
+        yield directory
+
+    def _take_up(self, executor: Executor) -> None:
+        from raybpe import storage
+
+        found = []
+        for uri in storage.list_files(self.root):
+            if uri.endswith(".arrow"):
+                partial, identity = _read_header(uri)
+                if identity == self.identity:
+                    found.append(partial)
+        for partial in sorted(found, key=lambda one: (-len(one.chunks), one.uri)):
+            if not partial.chunks & self.covered:
+                self._partials.append(partial)
+                self.covered |= partial.chunks
+        self.covered_before = frozenset(self.covered)
+        executor.progress.note(
+            f"resuming: {len(self.covered):,} of {len(self.plan.chunks):,} chunks are counted"
+        )
+
+    def partials(self) -> list[Partial]:
+        """Saved work; no two cover the same chunk."""
+        return list(self._partials)
+
+    def partial_uri(self, chunks: Sequence[int]) -> str:
+        """Where the counts of these chunks go."""
+        from raybpe import storage
+
+        assert self.root is not None
+        name = hashlib.sha256(",".join(map(str, sorted(chunks))).encode()).hexdigest()[:20]
+        return storage.join(self.root, f"partial-{name}.arrow")
+
+    def save_partial(self, chunks: Sequence[int], parts: Sequence[Columns], tally: Tally) -> None:
+        """Save counts by hash partition; when this returns, a kill does not lose them."""
+        uri = self.partial_uri(chunks)
+        write_partial(uri, self.identity, chunks, [to_arrow(part) for part in parts], tally)
+        self.note_saved(Partial(uri, frozenset(chunks), tally))
+
+    def note_saved(self, partial: Partial) -> None:
+        """Take a partial that a task has written into account."""
+        self._partials = [one for one in self._partials if not one.chunks & partial.chunks]
+        self._partials.append(partial)
+        self.covered |= partial.chunks
+
+    def finish(self) -> None:
+        """Remove what only an unfinished run needs."""
+        if self.root is not None:
+            from raybpe import storage
+
+            storage.delete_tree(self.root)
+
+
+def write_partial(
+    uri: str, identity: str, chunks: Sequence[int], tables: Sequence[Any], tally: Tally
+) -> None:
+    """Write summed counts, one Arrow table per hash partition, as one file.
+
+    Raises:
+        OutputError: the place cannot be written.
+    """
+    import pyarrow as pa
+
+    from raybpe import storage
+
+    header = {"run": identity, "chunks": sorted(chunks), "tally": tally.as_dict()}
+    schema = counts_schema().with_metadata({METADATA_KEY: json.dumps(header)})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, schema) as writer:
+        for table in tables:
+            batches = table.combine_chunks().replace_schema_metadata(schema.metadata).to_batches()
+            empty = pa.record_batch([[], []], schema=schema)
+            writer.write_batch(batches[0] if batches else empty)
+    storage.write_bytes(uri, sink.getvalue())
+
+
+def read_partial(uri: str, partition: int) -> list[Columns]:
+    """Rows of one hash partition of a partial."""
+    import pyarrow as pa
+
+    return from_arrow(pa.Table.from_batches([_open(uri).get_batch(partition)]))
+
+
+def _open(uri: str) -> Any:
+    import pyarrow as pa
+
+    from raybpe import storage
+
+    try:
+        return pa.ipc.open_file(storage.open_input(uri))
+    except pa.ArrowInvalid as error:
+        raise CountsError(
+            f"{uri} is not a whole Arrow file ({error}); remove it, or start over with --no-resume"
+        ) from error
+
+
+def _batches(uri: str) -> int:
+    return int(_open(uri).num_record_batches)
+
+
+def _read_header(uri: str) -> tuple[Partial, str]:
+    metadata = _open(uri).schema.metadata or {}
+    try:
+        header = json.loads(metadata[METADATA_KEY])
+        partial = Partial(uri, frozenset(header["chunks"]), Tally(**header["tally"]))
+        return partial, str(header["run"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise CountsError(
+            f"{uri} does not say which chunks it covers; remove it, or start over with --no-resume"
+        ) from error
+
+
+def _read_run(root: str) -> dict[str, Any] | None:
+    from raybpe import storage
+
+    uri = storage.join(root, RUN_FILE)
+    if not storage.exists(uri):
+        return None
+    try:
+        run = json.loads(storage.read_bytes(uri))
+        if run["format"] != FORMAT or not isinstance(run["chunk_bytes"], int):
+            raise ValueError("another format")
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"{uri} cannot be read as the record of an unfinished run ({error}); start over with "
+            "--no-resume, or give another --output"
+        ) from error
+    return dict(run)
+
+
+def _refuse_differences(earlier: dict[str, Any], now: dict[str, Any], output: str | None) -> None:
+    differences = list(_differences(earlier, now))
+    if not differences:
+        return
+    shown = "; ".join(differences[:SHOWN_DIFFERENCES])
+    if len(differences) > SHOWN_DIFFERENCES:
+        shown += f"; and {len(differences) - SHOWN_DIFFERENCES:,} more"
+    raise UsageError(
+        f"{output} holds an unfinished run that differs: {shown}. Give the same settings and "
+        "inputs to continue it, --no-resume to throw it away, or another --output"
+    )
+
+
+def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    """Sentences such as `vocab size was 1000, is 2000`."""
+    old, new = _flat(before), _flat(now)
+    for name in [*old, *(name for name in new if name not in old)]:
+        if name == "plan":
+            continue  # follows from the others
+        if name not in new:
+            yield f"{name} is gone"
+        elif name not in old:
+            yield f"{name} is new"
+        elif old[name] != new[name]:
+            yield f"{name} was {old[name]!r}, is {new[name]!r}"
+
+
+def _flat(run: dict[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in run.items():
+        if key == "inputs":
+            flat.update({f"input {uri}": size for uri, size in value.items()})
+        elif isinstance(value, dict):
+            flat.update(_flat(value))
+        else:
+            flat[key.replace("_", " ")] = value
+    return flat

@@ -1,0 +1,133 @@
+"""The story of a training, top to bottom.
+
+    plan ──► count ──► reduce ──► merge ──► export + verify
+
+`train` plans the inputs, lets an executor count them and add the counts up, lets it run the merge
+loop once over the sum, and writes what comes out. The executors, `local` (threads in this
+process) and `ray`, run the same steps (`steps`) and give the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from raybpe.config import CountConfig, RunOptions, TrainConfig
+from raybpe.flow import steps
+from raybpe.flow.executor import Counted, Executor, executor_for
+from raybpe.flow.manifest import Manifest
+from raybpe.flow.progress import progress_for
+from raybpe.flow.run_directory import RunDirectory
+
+if TYPE_CHECKING:
+    from raybpe.counts.counts import Counts
+    from raybpe.tokenizer.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """What a training gives.
+
+    Attributes:
+        tokenizer: ready to use.
+        manifest: what `raybpe.json` says: configuration, inputs, totals, timings, versions.
+    """
+
+    tokenizer: Tokenizer
+    manifest: dict[str, Any]
+
+
+def train(
+    inputs: Sequence[str], config: TrainConfig, options: RunOptions = RunOptions()
+) -> TrainResult:
+    """Learn a tokenizer from files, folders, globs or URIs.
+
+    Raises:
+        InputError: input is missing, empty, changed meanwhile, or not UTF-8.
+        UsageError: `output` holds an unfinished run with other settings, or the pattern never
+            matches.
+        ExhaustedError: pairs ran out and `strict` is set.
+        ClusterError: Ray is unreachable or too small.
+    """
+    with executor_for(options, progress_for(options.progress)) as executor:
+        with RunDirectory.open(inputs, config, config.counting, options, executor) as directory:
+            manifest = Manifest(config, executor)
+            counted = _count(directory, config.counting, executor, manifest)
+            result = _learn(counted, config, options, executor, manifest)
+            directory.finish()
+            return result
+
+
+def train_from_iterator(
+    texts: Iterable[str | bytes], config: TrainConfig, options: RunOptions = RunOptions()
+) -> TrainResult:
+    """Learn a tokenizer from texts in memory, each a document; they are counted in this process."""
+    from raybpe.flow.local import count_texts
+
+    with executor_for(options, progress_for(options.progress)) as executor:
+        manifest = Manifest(config, executor)
+        with manifest.timed("count"):
+            counted = count_texts(texts, config.counting, executor.progress)
+        manifest.counted(counted)
+        return _learn(counted, config, options, executor, manifest)
+
+
+def train_from_counts(
+    counts: Counts, config: TrainConfig, options: RunOptions = RunOptions()
+) -> TrainResult:
+    """Learn a tokenizer from counts made earlier."""
+    counted = Counted.of_counts(counts)
+    with executor_for(options, progress_for(options.progress)) as executor:
+        manifest = Manifest(config, executor)
+        manifest.counted(counted)
+        return _learn(counted, config, options, executor, manifest)
+
+
+def count(
+    inputs: Sequence[str], config: CountConfig, options: RunOptions = RunOptions()
+) -> Counts:
+    """The counting half alone.
+
+    Raises:
+        As `train`.
+    """
+    with executor_for(options, progress_for(options.progress)) as executor:
+        with RunDirectory.open(inputs, None, config, options, executor) as directory:
+            counted = _count(directory, config, executor, Manifest(None, executor))
+            counts = counted.as_counts(config)
+            directory.finish()
+            return counts
+
+
+def _count(
+    directory: RunDirectory, config: CountConfig, executor: Executor, manifest: Manifest
+) -> Counted:
+    """Count what an earlier run has not, add everything up, and check that nothing is missing."""
+    with manifest.timed("count"):
+        counted = executor.count(directory, config)
+    steps.check_pattern_matches(counted.tally, config, at_end=True)
+    steps.check_coverage(directory.plan, counted.tally)
+    manifest.counted(counted)
+    return counted
+
+
+def _learn(
+    counted: Counted,
+    config: TrainConfig,
+    options: RunOptions,
+    executor: Executor,
+    manifest: Manifest,
+) -> TrainResult:
+    """Merge once over the summed counts; write and verify the tokenizer."""
+    with manifest.timed("merge"):
+        merged = executor.merge(counted, config)
+    shortfall = steps.check_exhausted(len(merged.left), config)
+    if shortfall:
+        executor.progress.note(shortfall)
+    tokenizer = steps.build_tokenizer(merged, config)
+    manifest.merged(merged)
+    if options.output is not None:
+        with executor.progress.stage("write", None, "files"):
+            steps.write(tokenizer, merged, counted.tally, options, manifest.as_dict())
+    return TrainResult(tokenizer, manifest.as_dict())
