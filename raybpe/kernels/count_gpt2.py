@@ -1,0 +1,18 @@
+"""The driver that counts with the GPT-2 scanner."""
+
+from numba import njit
+
+from raybpe.kernels.count import SCAN, advance
+from raybpe.kernels.intrinsics import store64
+from raybpe.kernels.scan_gpt2 import scan
+from raybpe.kernels.scan_state import ACTIVE
+
+
+@njit(cache=True, nogil=True)
+def count_gpt2(state):
+    """Count the block that a state describes; returns a code of `table`, DONE at the end."""
+    while True:
+        code = advance(state)
+        if code != SCAN:
+            return code
+        store64(state + 8 * ACTIVE, 1 - scan(state))
