@@ -1,0 +1,1 @@
+"""The counts table in Arrow: build, add, save, load, inspect."""

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from raybpe.errors import InputError
-from raybpe.inputs.filesystems import (
+from raybpe.filesystems import (
     RangeFile,
     attempt,
     is_local,

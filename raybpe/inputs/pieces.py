@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from raybpe.block import PADDING_BYTES, Block
-from raybpe.inputs.filesystems import RangeFile
+from raybpe.filesystems import RangeFile
 
 READ_BYTES = 4 * 2**20  # stays in a shared cache between reading and scanning
 WINDOW_BYTES = 2**16  # how much is read to find the first cut of a range

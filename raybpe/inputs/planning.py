@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from raybpe.errors import InputError, UsageError
-from raybpe.inputs.filesystems import shown, split_query
+from raybpe.filesystems import shown, split_query
 from raybpe.inputs.find import Found, find_files
 from raybpe.inputs.forms import form_of
 from raybpe.inputs.plan import STDIN, Part, Plan, Source, group, split_bytes

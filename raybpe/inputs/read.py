@@ -17,8 +17,8 @@ from typing import cast
 
 from raybpe.block import Block
 from raybpe.errors import ChangedInputError
+from raybpe.filesystems import RangeFile, shown
 from raybpe.inputs.documents import JsonLines, ReadStats, mark_seen, split_lines
-from raybpe.inputs.filesystems import RangeFile, shown
 from raybpe.inputs.pieces import Cutter, LineCutter, cut_stream, file_range
 from raybpe.inputs.plan import STDIN, Chunk, Part
 

@@ -1,0 +1,128 @@
+"""Storage: whole files or none, locally and in an object store."""
+
+import uuid
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from raybpe import storage
+from raybpe.errors import InputError, OutputError, TransientError
+from raybpe.filesystems import attempt, explain, shown, split_query
+
+
+@pytest.fixture(params=["local", "file", "memory"])
+def folder(request, tmp_path: Path):
+    if request.param == "memory":
+        yield f"memory://{uuid.uuid4().hex}/run"
+        fsspec.filesystem("memory").store.clear()
+    else:
+        yield f"file://{tmp_path}/a run" if request.param == "file" else str(tmp_path / "a run")
+
+
+def test_write_read_list_delete(folder: str) -> None:
+    path = storage.join(folder, "counts", "part.arrow")
+    assert not storage.exists(path)
+    assert storage.names(storage.join(folder, "counts")) == []
+    storage.write(path, b"first")
+    storage.write(path, b"second")
+    storage.write_stream(storage.join(folder, "counts", "b"), lambda sink: sink.write(b"streamed"))
+    assert storage.exists(path)
+    assert storage.read(path).to_pybytes() == b"second"
+    assert storage.names(storage.join(folder, "counts")) == ["b", "part.arrow"]
+    storage.delete(path)
+    storage.delete(path)
+    assert not storage.exists(path)
+    storage.delete(folder)
+    assert not storage.exists(storage.join(folder, "counts", "b"))
+
+
+def test_empty_files(folder: str) -> None:
+    storage.write(storage.join(folder, "marker"), b"")
+    assert storage.read(storage.join(folder, "marker")).to_pybytes() == b""
+
+
+def test_missing(folder: str) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        storage.read(storage.join(folder, "nothing"))
+
+
+def test_check_writable_leaves_nothing(folder: str) -> None:
+    storage.check_writable(folder)
+    assert storage.names(folder) == []
+
+
+def test_unwritable(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x")
+    with pytest.raises(OutputError, match="cannot write"):
+        storage.check_writable(str(tmp_path / "file"))
+    with pytest.raises(OutputError, match="cannot write"):
+        storage.write("/proc/nowhere/file", b"x")
+
+
+def test_interrupted_write_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    storage.write(str(path), b"before")
+
+    def interrupted(sink) -> None:
+        sink.write(b"half")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        storage.write_stream(str(path), interrupted)
+    assert path.read_bytes() == b"before"
+    assert storage.names(str(tmp_path)) == ["a"]
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_free_space(tmp_path: Path) -> None:
+    free = storage.free_bytes(str(tmp_path / "not" / "yet"))
+    assert free is not None
+    assert free > 0
+    assert storage.free_bytes("s3://bucket/run") is None
+
+
+def test_options_stay_at_the_end_and_keys_are_not_shown() -> None:
+    uri = "s3://key:secret@bucket/run?region=eu-west-1"
+    assert storage.join(uri, "a", "b") == "s3://key:secret@bucket/run/a/b?region=eu-west-1"
+    assert shown(uri) == "s3://bucket/run"
+    assert split_query("https://host/a?b=c") == ("https://host/a?b=c", "")
+
+
+def test_trouble_that_passes_is_tried_again(monkeypatch) -> None:
+    monkeypatch.setattr("raybpe.filesystems.FIRST_PAUSE_SECONDS", 0.0)
+    calls = []
+
+    def flaky() -> str:
+        calls.append(1)
+        if len(calls) < 3:
+            raise OSError("AWS Error SLOW_DOWN: please reduce your request rate")
+        return "done"
+
+    assert attempt("s3://bucket/a", flaky) == "done"
+
+    def down() -> str:
+        calls.append(1)
+        raise ConnectionResetError("connection reset by peer")
+
+    calls.clear()
+    with pytest.raises(TransientError, match="s3://bucket/a"):
+        attempt("s3://bucket/a", down)
+    assert len(calls) == 4
+
+
+@pytest.mark.parametrize(
+    ("uri", "error", "kind"),
+    [
+        ("a.txt", FileNotFoundError(2, "No such file"), InputError),
+        ("a.txt", PermissionError(13, "Permission denied"), InputError),
+        ("a.txt", OSError(5, "Input/output error"), TransientError),
+        ("a.txt", OSError("503 is in the name of this file"), InputError),
+        ("s3://b/a", OSError("When reading: AWS Error ACCESS_DENIED"), InputError),
+        ("s3://b/a", OSError("AWS Error NETWORK_CONNECTION: timeout"), TransientError),
+        ("s3://b/a", OSError("HTTP 503 Service Unavailable"), TransientError),
+        ("s3://b/a", OSError("AWS Error NO_SUCH_BUCKET"), InputError),
+    ],
+)
+def test_errors_are_sorted(uri: str, error: Exception, kind: type) -> None:
+    assert type(explain(uri, error)) is kind
