@@ -11,18 +11,12 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 import numpy as np
-import numpy.typing as npt
 
 from raybpe.errors import FormatError
+from raybpe.merges.byte_order import BYTE_TO_CHARACTER, CHARACTER_TO_BYTE
 
 
-def _code_points() -> npt.NDArray[np.uint16]:
-    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    others = iter(range(0x100, 0x200))
-    return np.array([b if b in printable else next(others) for b in range(256)], np.uint16)
-
-
-CODE_POINTS = _code_points()  # uint16 (256,): byte → code point
+CODE_POINTS = np.array([ord(BYTE_TO_CHARACTER[byte]) for byte in range(256)], np.uint16)
 _UNKNOWN = 256
 _BYTES = np.full(1 << 16, _UNKNOWN, np.uint16)
 _BYTES[CODE_POINTS] = np.arange(256)
@@ -50,8 +44,7 @@ def to_bytes(texts: Sequence[str], where: str) -> list[bytes]:
     units = np.frombuffer(joined.encode("utf-16-le", "surrogatepass"), "<u2")
     values = _BYTES[units]
     if len(units) != len(joined) or (values == _UNKNOWN).any():
-        known = {chr(point) for point in CODE_POINTS}
-        text, char = next((t, c) for t in texts for c in t if c not in known)
+        text, char = next((t, c) for t in texts for c in t if c not in CHARACTER_TO_BYTE)
         raise FormatError(
             f"{where}: the token {text!r} holds the character {char!r} (U+{ord(char):04X}), which "
             "stands for no byte in GPT-2's alphabet, so this is not a byte-level BPE vocabulary"

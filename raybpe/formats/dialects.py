@@ -35,7 +35,7 @@ Engine = Literal["regex", "oniguruma", "fancy-regex"]
 
 _META = frozenset(r"\.+*?()|[]{}^$-&~#")
 _QUANTIFIER = re.compile(r"([*+?]|\{(\d*)(,?)(\d*)\})([?+]?)")
-_GROUP = re.compile(r"\((?:\?(?:P?<([A-Za-z_]\w*)>|(<=|<!|=|!|>)|([a-z]*)(?:-([a-z]+))?:))?")
+_GROUP = re.compile(r"\((?:\?(?:P?<[A-Za-z_]\w*>|(<=|<!|=|!|>)|([a-z]*)(?:-([a-z]+))?:))?")
 _CODE_POINT = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|x\{(\w+)\})")
 _WORD = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}"
 _FOLDED_PAIRS = frozenset({"ss", "st", "ff", "fi", "fl"})  # one character in another case
@@ -120,7 +120,7 @@ class _Translator:
         found = _GROUP.match(self.pattern, self.at)
         if found is None or (found.end() == self.at + 1 and self.pattern[found.end() :][:1] == "?"):
             self.refuse(f"{self.pattern[self.at : self.at + 4]!r} is not a group all engines share")
-        name, look, on, off = found.groups()
+        look, on, off = found.groups()
         self.at = found.end()
         if look:
             self.out.append(f"(?{look}")

@@ -6,9 +6,23 @@ Unicode versions know (`tests/unit/test_formats_dialects.py`).
 
 from __future__ import annotations
 
-CATEGORIES = frozenset(
-    "L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po S Sm Sc Sk So "
-    "Z Zs Zl Zp C Cc Cf Cn Co".split()
+import re
+
+CATEGORIES: tuple[str, ...] = tuple(
+    re.findall(
+        r"\w+",
+        "L Lu Ll Lt Lm Lo M Mn Mc Me N Nd Nl No P Pc Pd Ps Pe Pi Pf Po "
+        "S Sm Sc Sk So Z Zs Zl Zp C Cc Cf Cn Co",
+    )
+)
+SCRIPTS: tuple[str, ...] = tuple(
+    re.findall(
+        r"\w+",
+        "Arabic Armenian Bengali Bopomofo Braille Cherokee Common Cyrillic Devanagari Ethiopic "
+        "Georgian Greek Gujarati Gurmukhi Han Hangul Hebrew Hiragana Inherited Kannada Katakana "
+        "Khmer Lao Latin Malayalam Mongolian Myanmar Oriya Sinhala Syriac Tamil Telugu Thaana "
+        "Thai Tibetan",
+    )
 )
 _LONG_NAMES = {
     "letter": "L",
@@ -34,16 +48,7 @@ _LONG_NAMES = {
     "other": "C",
     "alphabetic": "Alphabetic",
 }
-SCRIPTS = frozenset(
-    "Arabic Armenian Bengali Bopomofo Braille Cherokee Common Cyrillic Devanagari Ethiopic Georgian "
-    "Greek Gujarati Gurmukhi Han Hangul Hebrew Hiragana Inherited Kannada Katakana Khmer Lao Latin "
-    "Malayalam Mongolian Myanmar Oriya Sinhala Syriac Tamil Telugu Thaana Thai Tibetan".split()
-)
-_NAMES = {
-    **_LONG_NAMES,
-    **{name.lower(): name for name in CATEGORIES},
-    **{name.lower(): name for name in SCRIPTS},
-}
+_NAMES = {**_LONG_NAMES, **{name.lower(): name for name in (*CATEGORIES, *SCRIPTS)}}
 
 
 def property_name(text: str) -> str | None:

@@ -1,0 +1,177 @@
+"""tiktoken's rank files: one token per line in base64, a space, its rank, in rank order.
+
+Ranks are ids, special tokens are not in the file, and neither are merges or the pattern. tiktoken
+merges whatever two neighbours make the token of lowest rank. That gives the ids of this tokenizer
+exactly when every token is what its merge says: encoding its bytes with the tokens of lower rank
+ends in the two parts of its merge. Both directions check this with one kernel: what it finds when
+a file is read are the merges, and a vocabulary for which it finds others is refused before writing.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from raybpe.config import MAX_VOCAB_SIZE
+from raybpe.errors import FormatError
+from raybpe.formats.files import read_file
+from raybpe.formats.parts import Parts
+
+if TYPE_CHECKING:
+    from raybpe.tokenizer.tokenizer import Tokenizer
+
+_LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2} \d{1,8}\r?")
+_END = "<|endoftext|>"
+_FIM = {"<|fim_prefix|>": 100258, "<|fim_middle|>": 100259, "<|fim_suffix|>": 100260}
+PUBLISHED: dict[str, tuple[str, dict[str, int]]] = {
+    # The file says neither, and these names are known: pattern and special tokens by name.
+    "r50k_base": ("gpt2", {_END: 50256}),
+    "p50k_base": ("gpt2", {_END: 50256}),
+    "cl100k_base": ("cl100k", {_END: 100257, **_FIM, "<|endofprompt|>": 100276}),
+    "o200k_base": ("o200k", {_END: 199999, "<|endofprompt|>": 200018}),
+}
+
+
+def ranks_of(tokenizer: Tokenizer) -> dict[bytes, int]:
+    """Token → rank (its id), in rank order, without special tokens: tiktoken's mergeable ranks.
+
+    Raises:
+        FormatError: tiktoken would merge otherwise.
+    """
+    vocabulary = tokenizer.vocabulary
+    special_ids = set(vocabulary.special_tokens.values())
+    ranks = {t: n for n, t in vocabulary.tokens.items() if n not in special_ids}
+    if len(ranks) != len(vocabulary.tokens) - len(special_ids):
+        raise FormatError(
+            "two ids stand for the same bytes, and tiktoken's ranks can hold one of them only"
+        )
+    left, right = _recover(list(ranks))
+    ids = np.fromiter(ranks.values(), np.int64, len(ranks))
+    merged = np.flatnonzero(left >= 0)
+    found = np.stack([ids[left[merged]], ids[right[merged]], ids[merged]], axis=1)
+    rows = vocabulary.merge_ids
+    if len(rows) == len(found) and np.array_equal(rows, found):
+        return ranks
+    # Published conversions list several ways to make one token; the extra ones never apply.
+    listed = set(map(tuple, rows.tolist()))
+    for one, other, result in found.tolist():
+        if (one, other, result) not in listed:
+            tokens = vocabulary.tokens
+            raise FormatError(
+                f"tiktoken would make the token {tokens[result]!r} of {tokens[one]!r} and "
+                f"{tokens[other]!r}, which is not one of the merges"
+            )
+    if (np.diff(rows[:, 2]) < 0).any():
+        raise FormatError(
+            "the merges are not in the order of the ids that they make, and tiktoken merges in "
+            "the order of ids"
+        )
+    return ranks
+
+
+def render_ranks(tokenizer: Tokenizer) -> bytes:
+    """The file.
+
+    Raises:
+        FormatError: tiktoken would merge otherwise.
+    """
+    encode = binascii.b2a_base64
+    return b"".join(
+        [
+            b"%s %d\n" % (encode(token, newline=False), rank)
+            for token, rank in ranks_of(tokenizer).items()
+        ]
+    )
+
+
+def read_ranks(path: Path) -> dict[int, bytes]:
+    """Rank → token, in rank order.
+
+    Raises:
+        FormatError: a line is not a token and a rank (with its number), or one is there twice.
+    """
+    lines = read_file(path).split(b"\n")
+    while lines and not lines[-1].strip():
+        lines.pop()
+    ranks: dict[int, bytes] = {}
+    decode, full = binascii.a2b_base64, _LINE.fullmatch
+    for line in lines:
+        if full(line) is None:
+            raise FormatError(
+                f"{path}: line {lines.index(line) + 1} is {line!r:.80}, not a token in base64, a "
+                "space and a rank"
+            )
+        text, _, rank = line.partition(b" ")
+        number = int(rank)
+        try:
+            token = decode(text)
+        except binascii.Error as error:
+            raise FormatError(f"{path}: line {len(ranks) + 1}: {error} in {text!r:.80}") from None
+        if number in ranks or number >= MAX_VOCAB_SIZE or not token:
+            what = (
+                f"the rank {number} a second time"
+                if number in ranks
+                else f"the rank {number}; ranks are below {MAX_VOCAB_SIZE}"
+            )
+            raise FormatError(f"{path}: line {len(ranks) + 1} has {what}")
+        ranks[number] = token
+    if not ranks:
+        raise FormatError(f"{path} has no ranks in it")
+    return dict(sorted(ranks.items()))
+
+
+def parts_of_ranks(path: Path, ranks: dict[int, bytes], special_tokens: dict[str, int]) -> Parts:
+    """The tokenizer of a rank file: its merges recovered.
+
+    Raises:
+        FormatError: two ranks have the same bytes, or the ranks do not determine the merges.
+    """
+    numbers, tokens = list(ranks), list(ranks.values())
+    if len(set(tokens)) != len(tokens):
+        seen: dict[bytes, int] = {}
+        for number, token in ranks.items():
+            if token in seen:
+                raise FormatError(f"{path}: ranks {seen[token]} and {number} are both {token!r}")
+            seen[token] = number
+    missing = [byte for byte in range(256) if bytes([byte]) not in set(tokens)]
+    if missing:
+        names = ", ".join(f"0x{byte:02x}" for byte in missing[:16])
+        more = f" and {len(missing) - 16} more" if len(missing) > 16 else ""
+        raise FormatError(
+            f"{path} has no rank for the single bytes {names}{more}, so it cannot encode every text"
+        )
+    try:
+        left, right = _recover(tokens)
+    except FormatError as error:
+        raise FormatError(f"{path}: {error}") from None
+    merges = [
+        (tokens[a], tokens[b]) for a, b in zip(left.tolist(), right.tolist(), strict=True) if a >= 0
+    ]
+    vocab = dict(zip(numbers, tokens, strict=True))
+    for text, number in special_tokens.items():
+        if vocab.get(number, text.encode()) != text.encode():
+            raise FormatError(f"{path}: the special token {text!r} has the rank of another token")
+        vocab[number] = text.encode()
+    return Parts(dict(sorted(vocab.items())), merges, special_tokens)
+
+
+def _recover(tokens: list[bytes]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Positions of the two parts of each token; -1 for single bytes. `tokens` are distinct."""
+    from raybpe.kernels.ranks import recover
+
+    data = np.frombuffer(b"".join(tokens), np.uint8)
+    offsets = np.zeros(len(tokens) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, tokens), np.int64, len(tokens)), out=offsets[1:])
+    left, right = np.empty((2, len(tokens)), np.int64)
+    failed = int(recover(data, offsets, left, right))
+    if failed >= 0:
+        raise FormatError(
+            f"the ranks do not determine a merge for the token {tokens[failed]!r}: with the tokens "
+            "of lower rank its bytes do not end in two tokens"
+        )
+    return left, right
