@@ -1,0 +1,32 @@
+"""Layout of the tables of a compiled pattern: one uint8 array that kernels get the address of.
+
+A *symbol* is what the tables are indexed by: an ASCII byte (0–127), 128 + the class of any other
+code point, or END_SYMBOL. Entries of the two state tables are uint32: the next state times 256,
+plus flags; state s and symbol x are at entry ``s * 256 + x``. State 0 is dead.
+
+    header   int64 (8,): byte offsets of the parts below, in this order; see the constants
+    pages    uint16 (0x4400,): page of each 64 code points
+    classes  uint8 (pages, 64): 128 + class, by page and the low six bits of the code point
+    cuts     uint8 (256, 32): bit y of row x, whether text may be cut between symbols x and y
+    match    uint32 (S, 256): the automaton itself, flag HERE: a match ends before the symbol
+    fast     uint32 (F, 256): the automaton that also goes on to the next pretokens, flags below
+
+Flags of `fast`, about a span that is open and its end: BEFORE, it ends before the previous code
+point, and another begins there; HERE, the span (the one just begun, after BEFORE) ends before this
+symbol, and another begins here. LOOSE: the span that ends by HERE (or by the end of the text) is
+not matched. SLOW: none of this can be said; find the span's end with `match`.
+
+The header's last words: PAIRS, 1 when any bit of `cuts` is set; UNUSED is zero.
+"""
+
+PAGES, CLASSES, CUTS, MATCHES, FAST, PAIRS = (8 * word for word in range(6))
+HEADER_BYTES = 64
+
+HERE = 1
+BEFORE = 2
+LOOSE = 4
+SLOW = 8
+
+START_STATE = 1 << 8  # in both tables
+END_SYMBOL = 255
+"""Column for the end of the text."""
