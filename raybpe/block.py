@@ -27,6 +27,8 @@ class Block:
         source: name of the file or other origin, for messages.
         offset: byte offset in `source` of ``data[0]``; None where bytes do not map to offsets in
             the source (JSON strings, table columns, compressed text).
+        continued: the first document goes on where the block before ended: a text that was cut
+            for reading. Such a cut changes no pretoken.
     """
 
     data: npt.NDArray[np.uint8]
@@ -34,6 +36,7 @@ class Block:
     ends: npt.NDArray[np.int64]
     source: str = "<memory>"
     offset: int | None = 0
+    continued: bool = False
 
     @classmethod
     def of(cls, text: bytes, source: str = "<memory>") -> "Block":

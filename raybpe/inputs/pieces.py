@@ -107,7 +107,9 @@ def file_range(
         position += length
         return length
 
-    yield from cut_stream(read, cutter, source, position, expected=stop - position)
+    yield from cut_stream(
+        read, cutter, source, position, expected=stop - position, continued=position > 0
+    )
 
 
 def cut_stream(
@@ -116,6 +118,7 @@ def cut_stream(
     source: str,
     offset: int | None = 0,
     expected: int | None = None,
+    continued: bool = False,
 ) -> Iterator[Block]:
     """Pieces of a stream, each one document between two cuts; nothing for an empty stream.
 
@@ -127,6 +130,7 @@ def cut_stream(
         source: name for messages.
         offset: offset in the source of the first byte; None where there are no offsets.
         expected: how many bytes there are, if known, so that a small file has a small buffer.
+        continued: whether the stream begins inside a text.
     """
     size = READ_BYTES if expected is None else min(READ_BYTES, max(expected, 1))
     buffer = np.zeros(size + PADDING_BYTES, np.uint8)
@@ -143,7 +147,8 @@ def cut_stream(
             held += length
         cut = held if finished else cutter.last_cut(buffer, 0, held)
         if cut:
-            yield _piece(buffer, cut, source, offset)
+            yield _piece(buffer, cut, source, offset, continued)
+            continued = True
             held -= cut
             offset = None if offset is None else offset + cut
             if capacity > READ_BYTES and held < READ_BYTES // 2:
@@ -157,5 +162,6 @@ def cut_stream(
             buffer = grown
 
 
-def _piece(buffer: Bytes, end: int, source: str, offset: int | None) -> Block:
-    return Block(buffer, np.zeros(1, np.int64), np.full(1, end, np.int64), source, offset)
+def _piece(buffer: Bytes, end: int, source: str, offset: int | None, continued: bool) -> Block:
+    starts, ends = np.zeros(1, np.int64), np.full(1, end, np.int64)
+    return Block(buffer, starts, ends, source, offset, continued)
