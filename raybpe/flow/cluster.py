@@ -10,6 +10,7 @@ from typing import Any
 import ray
 
 from raybpe.config import CountConfig, RunOptions, TrainConfig
+from raybpe.counts.columns import Columns, from_arrow, to_arrow
 from raybpe.errors import ClusterError, RaybpeError
 from raybpe.flow import task_options
 from raybpe.flow.connect import connected
@@ -19,7 +20,7 @@ from raybpe.flow.merge_actor import MergeActor
 from raybpe.flow.progress import Progress
 from raybpe.flow.reduction import Reduction
 from raybpe.flow.run_directory import RunDirectory
-from raybpe.flow.steps import Columns, Merged, from_arrow, to_arrow
+from raybpe.flow.steps import Merged
 
 SLICE_SECONDS = 0.5  # of merging, between two looks at progress and Ctrl-C
 ACTOR_RESTARTS = 3
@@ -50,7 +51,7 @@ class RayExecutor:
         self.progress = progress
 
     def chunk_bytes(self, options: RunOptions) -> int:
-        """As asked: a task of 64 MB takes some tenths of a second, a task's overhead a hundredth."""
+        """As asked: 64 MB take some tenths of a second, a task's overhead a hundredth."""
         return options.chunk_bytes
 
     def count(self, directory: RunDirectory, config: CountConfig) -> Counted:
@@ -87,7 +88,7 @@ class RayExecutor:
         task_options.check_feasible(
             f"merging over {rows:,} unique pretokens", memory, cure, node_id=here
         )
-        actor = (
+        actor: Any = (
             ray.remote(MergeActor)
             .options(
                 memory=memory,
@@ -123,7 +124,7 @@ class RayExecutor:
     def describe(self) -> dict[str, Any]:
         """For the manifest."""
         resources = ray.cluster_resources()
-        nodes = sum(1 for node in ray.nodes() if node["Alive"])
+        nodes = len([node for node in ray.nodes() if node["Alive"]])
         return {"executor": self.name, "workers": int(resources.get("CPU", 0)), "nodes": nodes}
 
 

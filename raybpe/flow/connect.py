@@ -11,6 +11,7 @@ Token authentication is Ray's: `RAY_AUTH_MODE=token` with the token in `RAY_AUTH
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 from collections.abc import Iterator
@@ -22,7 +23,12 @@ from raybpe.errors import ClusterError
 from raybpe.flow.local import cores
 from raybpe.flow.progress import Progress
 
-NAMESPACE = "raybpe"
+# Worker logs would come between the lines of progress; what fails comes as an error anyway.
+SETTINGS: dict[str, Any] = {
+    "namespace": "raybpe",
+    "log_to_driver": False,
+    "logging_level": logging.ERROR,
+}
 OBJECT_STORE_BYTES = 2 * 2**30  # tables of counts are small; the rest of memory is for counting
 LEAST_OBJECT_STORE_BYTES = 100 * 2**20  # Ray refuses less than 75 MiB
 
@@ -65,7 +71,7 @@ def _attach(address: str) -> None:
     import ray
 
     try:
-        ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, logging_level="error")
+        ray.init(address=address, **SETTINGS)
     except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
         raise ClusterError(
             f"cannot reach Ray at {address}: {error}. Check --address and RAY_ADDRESS, that "
@@ -78,7 +84,7 @@ def _attach_to_running() -> bool:
     import ray
 
     try:
-        ray.init(address="auto", namespace=NAMESPACE, log_to_driver=False, logging_level="error")
+        ray.init(address="auto", **SETTINGS)
     except ConnectionError:
         return False
     return True
@@ -96,10 +102,8 @@ def _start(options: RunOptions) -> None:
         address="local",
         num_cpus=options.workers or cores(),
         include_dashboard=False,
-        log_to_driver=False,
-        logging_level="error",
-        namespace=NAMESPACE,
         _node_ip_address="127.0.0.1",
+        **SETTINGS,
         **shared,
     )
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from raybpe.config import CountConfig, RunOptions, TrainConfig
+from raybpe.counts.columns import Columns, from_arrow, to_arrow
 from raybpe.flow.progress import Progress
-from raybpe.flow.steps import Columns, Merged, Tally, from_arrow
+from raybpe.flow.steps import Merged, Tally
 
 if TYPE_CHECKING:
     from raybpe.counts.counts import Counts
@@ -45,17 +46,16 @@ class Counted:
         """The same as a `Counts`, to save or look at."""
         import pyarrow as pa
 
-        from raybpe.counts.counts import Counts
-        from raybpe.flow.steps import to_arrow
+        from raybpe.counts.counts import CountedSource, Counts
 
         table = pa.concat_tables([to_arrow(columns) for columns in self.columns()])
-        sources = [{"uri": uri, "size": size} for uri, size in self.sources]
-        return Counts(table, config, sources=sources)
+        sources = tuple(CountedSource(uri, size) for uri, size in self.sources)
+        return Counts(table, config, sources)
 
     @classmethod
     def of_counts(cls, counts: Counts) -> Counted:
         """From counts made earlier."""
-        tables = from_arrow(counts.table)
+        tables = list(from_arrow(counts.table))
         tally = Tally(pretokens=sum(int(columns.counts.sum()) for columns in tables))
         return cls(tally, tables)
 
@@ -82,9 +82,7 @@ class Executor(Protocol):
 @contextmanager
 def executor_for(options: RunOptions, progress: Progress) -> Iterator[Executor]:
     """The executor that the options ask for; what it started ends with the block."""
-    kind, reason = options.executor, None
-    if kind == "auto":
-        kind, reason = choose(options)
+    kind, reason = choose(options)
     if kind == "ray":
         from raybpe.flow.cluster import ray_executor
 
@@ -98,7 +96,9 @@ def executor_for(options: RunOptions, progress: Progress) -> Iterator[Executor]:
 
 
 def choose(options: RunOptions) -> tuple[str, str | None]:
-    """What `auto` means here, and why when it is not `local`."""
+    """`local` or `ray`, and why where `auto` decided for Ray."""
+    if options.executor != "auto":
+        return options.executor, None
     if options.address:
         return "ray", "--address was given"
     if os.environ.get("RAY_ADDRESS"):

@@ -19,11 +19,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from raybpe.config import CountConfig, RunOptions, TrainConfig
+from raybpe.counts.columns import Columns
 from raybpe.errors import CapacityError, RaybpeError, TransientError
 from raybpe.flow import steps
 from raybpe.flow.executor import Counted
 from raybpe.flow.progress import Progress, Stage
-from raybpe.flow.steps import Columns, Merged, Tally
+from raybpe.flow.steps import Merged, Tally
 
 if TYPE_CHECKING:
     from raybpe.counts.pretoken_table import PretokenTable
@@ -61,7 +62,8 @@ class LocalExecutor:
         partials = directory.partials()
         for partial in partials:
             tally.add(partial.tally)
-        columns = _sum(tables, [partial.columns for partial in partials], config, tally)
+        saved = [part for partial in partials for part in partial.columns]
+        columns = _sum(tables, saved, config, tally)
         return Counted(
             tally,
             [columns],

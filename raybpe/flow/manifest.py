@@ -71,7 +71,7 @@ class Manifest:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        from raybpe.pretokenize import unicode_version
+        from raybpe.counts.unicode_version import unicode_version
 
         assert self._config is not None
         return {

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from raybpe.config import TrainConfig
+from raybpe.counts.columns import from_arrow
 from raybpe.flow import steps
 from raybpe.flow.steps import Merged
 
@@ -42,6 +43,6 @@ class MergeActor:
 
     def _start(self, tables: tuple[pa.Table, ...]) -> tuple[MergeTrainer, Merged]:
         if self._started is None:
-            parts = [part for table in tables for part in steps.from_arrow(table)]
+            parts = [part for table in tables for part in from_arrow(table)]
             self._started = steps.start_merging(parts, self._config)
         return self._started

@@ -198,7 +198,7 @@ class Bars(PlainLines):
         with self._lock:
             if self._bar is None:
                 self._bar = _rich_bar(self.stream)
-                self._task = self._bar.add_task(stage.name, total=stage.total)
+                self._task = self._bar.add_task(stage.name, total=stage.total, rate="", left="")
                 self._bar.start()
             rate = f"{amount(stage.rate, stage.unit)}/s"
             left = "" if stage.seconds_left is None else f"{duration(stage.seconds_left)} left"
@@ -227,10 +227,7 @@ def _rich_bar(stream: TextIO) -> Any:
     ]
     # In Jupyter rich must choose the console itself: it draws through IPython's display.
     console = Console() if in_notebook() else Console(file=stream)
-    bar = RichProgress(*columns, console=console, transient=True)
-    add = bar.add_task
-    bar.add_task = lambda name, total: add(name, total=total, rate="", left="")  # type: ignore[assignment]
-    return bar
+    return RichProgress(*columns, console=console, transient=True)
 
 
 def progress_for(mode: Literal["auto", "json", "none"]) -> Progress:

@@ -25,10 +25,10 @@ import ray
 
 from raybpe.config import CountConfig
 from raybpe.errors import ClusterError, RaybpeError
+from raybpe.filesystems import is_local
 from raybpe.flow import steps, task_options, tasks
 from raybpe.flow.run_directory import Partial, RunDirectory
 from raybpe.flow.steps import Tally
-from raybpe.inputs.filesystems import is_local
 
 if TYPE_CHECKING:
     from raybpe.flow.progress import Progress
@@ -184,7 +184,7 @@ class Reduction:
             return False
         held = sum(node.bytes for node in self._ready)
         held += sum({id(job): job.held for job in self._pending.values()}.values())
-        return held > self._store_bytes
+        return bool(held > self._store_bytes)
 
     def _is_late(self) -> bool:
         return perf_counter() - self._saved_at > self._save_seconds
@@ -193,7 +193,7 @@ class Reduction:
 
     def _submit_count(self, chunk: Chunk) -> None:
         memory = task_options.count_memory(chunk.bytes)
-        results = _count_chunk.options(
+        results: Any = _count_chunk.options(
             num_returns=1 + self._directory.partitions,
             scheduling_strategy="SPREAD",  # inputs are in no node's object store
             **task_options.retrying(f"count:{chunk.name}", memory),

@@ -18,13 +18,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from raybpe.config import CountConfig, RunOptions, TrainConfig
+from raybpe.counts.columns import SCHEMA, Columns, from_arrow, to_arrow
 from raybpe.errors import CountsError, UsageError
-from raybpe.flow.steps import Columns, Tally, counts_schema, from_arrow, to_arrow
+from raybpe.flow.steps import Tally
 
 if TYPE_CHECKING:
     from raybpe.flow.executor import Executor
@@ -87,7 +87,6 @@ class RunDirectory:
         return self.root is not None
 
     @classmethod
-    @contextmanager
     def open(
         cls,
         inputs: Sequence[str],
@@ -95,7 +94,7 @@ class RunDirectory:
         counting: CountConfig,
         options: RunOptions,
         executor: Executor,
-    ) -> Iterator[RunDirectory]:
+    ) -> RunDirectory:
         """Plan the inputs, and take up what an earlier run of the same command left.
 
         Raises:
@@ -107,8 +106,8 @@ class RunDirectory:
 
         root = None if options.output is None else storage.join(options.output, FOLDER)
         earlier = _read_run(root) if root is not None else None
-        if earlier is not None and not options.resume:
-            storage.delete_tree(root)
+        if root is not None and earlier is not None and not options.resume:
+            storage.delete(root)
             earlier = None
         chunk_bytes = executor.chunk_bytes(options)
         if earlier is not None:
@@ -136,19 +135,19 @@ class RunDirectory:
         if root is not None:
             if earlier is None:
                 text = json.dumps(run, indent=1, ensure_ascii=False)
-                storage.write_bytes(storage.join(root, RUN_FILE), text.encode())
+                storage.write(storage.join(root, RUN_FILE), text.encode())
             else:
                 _refuse_differences(earlier, run, options.output)
-                directory._take_up(executor)
-        yield directory
+                directory._take_up(root, executor)
+        return directory
 
-    def _take_up(self, executor: Executor) -> None:
+    def _take_up(self, root: str, executor: Executor) -> None:
         from raybpe import storage
 
         found = []
-        for uri in storage.list_files(self.root):
-            if uri.endswith(".arrow"):
-                partial, identity = _read_header(uri)
+        for name in storage.names(root):
+            if name.endswith(".arrow"):
+                partial, identity = _read_header(storage.join(root, name))
                 if identity == self.identity:
                     found.append(partial)
         for partial in sorted(found, key=lambda one: (-len(one.chunks), one.uri)):
@@ -189,7 +188,7 @@ class RunDirectory:
         if self.root is not None:
             from raybpe import storage
 
-            storage.delete_tree(self.root)
+            storage.delete(self.root)
 
 
 def write_partial(
@@ -205,30 +204,31 @@ def write_partial(
     from raybpe import storage
 
     header = {"run": identity, "chunks": sorted(chunks), "tally": tally.as_dict()}
-    schema = counts_schema().with_metadata({METADATA_KEY: json.dumps(header)})
+    schema = SCHEMA.with_metadata({METADATA_KEY: json.dumps(header)})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, schema) as writer:
         for table in tables:
             batches = table.combine_chunks().replace_schema_metadata(schema.metadata).to_batches()
             empty = pa.record_batch([[], []], schema=schema)
             writer.write_batch(batches[0] if batches else empty)
-    storage.write_bytes(uri, sink.getvalue())
+    storage.write(uri, sink.getvalue())
 
 
 def read_partial(uri: str, partition: int) -> list[Columns]:
     """Rows of one hash partition of a partial."""
     import pyarrow as pa
 
-    return from_arrow(pa.Table.from_batches([_open(uri).get_batch(partition)]))
+    return list(from_arrow(pa.Table.from_batches([_open(uri).get_batch(partition)])))
 
 
 def _open(uri: str) -> Any:
     import pyarrow as pa
 
-    from raybpe import storage
+    from raybpe.filesystems import resolve
 
+    filesystem, path = resolve(uri)
     try:
-        return pa.ipc.open_file(storage.open_input(uri))
+        return pa.ipc.open_file(filesystem.open_input_file(path))
     except pa.ArrowInvalid as error:
         raise CountsError(
             f"{uri} is not a whole Arrow file ({error}); remove it, or start over with --no-resume"
@@ -258,7 +258,7 @@ def _read_run(root: str) -> dict[str, Any] | None:
     if not storage.exists(uri):
         return None
     try:
-        run = json.loads(storage.read_bytes(uri))
+        run = json.loads(storage.read(uri).to_pybytes())
         if run["format"] != FORMAT or not isinstance(run["chunk_bytes"], int):
             raise ValueError("another format")
     except (ValueError, KeyError, TypeError) as error:

@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from raybpe.block import Block
 from raybpe.config import CountConfig, TrainConfig
+from raybpe.counts.columns import Columns, concatenate, take
 from raybpe.errors import (
     ChangedInputError,
     ExhaustedError,
@@ -29,8 +30,6 @@ from raybpe.errors import (
 )
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from raybpe.counts.pretoken_table import PretokenTable
     from raybpe.inputs import Chunk, Plan
     from raybpe.merges.trainer import MergeTrainer
@@ -40,25 +39,6 @@ if TYPE_CHECKING:
 SAMPLE_BYTES = 4096  # of a chunk's text, kept to compare exports on
 SAMPLES = 16
 NEVER_MATCHED_BYTES = 64 * 10**6  # text without a single pretoken after which a run gives up
-
-
-class Columns(NamedTuple):
-    """Counts as plain arrays: row i is ``data[offsets[i]:offsets[i + 1]]`` seen ``counts[i]`` times.
-
-    Attributes:
-        data: uint8, the pretokens' bytes one after the other.
-        offsets: int64 (n + 1,).
-        counts: int64 (n,).
-    """
-
-    data: npt.NDArray[np.uint8]
-    offsets: npt.NDArray[np.int64]
-    counts: npt.NDArray[np.int64]
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the three arrays."""
-        return self.data.nbytes + self.offsets.nbytes + self.counts.nbytes
 
 
 @dataclass
@@ -187,68 +167,20 @@ def _single_bytes(histogram: npt.NDArray[np.int64]) -> Columns:
 # -- tables ----------------------------------------------------------------------------------
 
 
-def take_out(table: PretokenTable, config: CountConfig, partitions: int, tally: Tally) -> list[Columns]:
+def take_out(
+    table: PretokenTable, config: CountConfig, partitions: int, tally: Tally
+) -> list[Columns]:
     """The rows of `table` by hash partition, without pretokens that are too long.
 
     Occurrences left out are moved from `tally.pretokens` to `tally.long_pretokens`.
     """
-    parts = [Columns(*part) for part in table.export(partitions)]
-    if config.max_pretoken_length is not None:
-        for i, part in enumerate(parts):
-            keep = np.diff(part.offsets) <= config.max_pretoken_length
-            if not keep.all():
-                left_out = int(part.counts[~keep].sum())
-                tally.pretokens -= left_out
-                tally.long_pretokens += left_out
-                parts[i] = select(part, keep)
-    return parts
-
-
-def select(columns: Columns, keep: npt.NDArray[np.bool_]) -> Columns:
-    """The rows for which `keep` is true, in order."""
-    lengths = np.diff(columns.offsets)
-    offsets = np.zeros(int(keep.sum()) + 1, np.int64)
-    np.cumsum(lengths[keep], out=offsets[1:])
-    return Columns(columns.data[np.repeat(keep, lengths)], offsets, columns.counts[keep])
-
-
-def to_arrow(columns: Columns) -> pa.Table:
-    """The same rows as an Arrow table; shares the memory."""
-    import pyarrow as pa
-
-    pretokens = pa.LargeBinaryArray.from_buffers(
-        pa.large_binary(),
-        len(columns.counts),
-        [None, pa.py_buffer(columns.offsets), pa.py_buffer(columns.data)],
-    )
-    counts = pa.Array.from_buffers(
-        pa.int64(), len(columns.counts), [None, pa.py_buffer(columns.counts)]
-    )
-    return pa.Table.from_arrays([pretokens, counts], schema=counts_schema())
-
-
-def counts_schema() -> pa.Schema:
-    """Schema of every table of counts that crosses processes."""
-    import pyarrow as pa
-
-    return pa.schema([("pretoken", pa.large_binary()), ("count", pa.int64())])
-
-
-def from_arrow(table: pa.Table) -> list[Columns]:
-    """The rows of an Arrow table, one `Columns` per record batch; shares the memory."""
-    columns = []
-    for batch in table.to_batches():
-        if batch.num_rows == 0:
-            continue
-        pretokens, counts = batch.columns
-        start, rows = pretokens.offset, len(pretokens)
-        offsets = np.frombuffer(pretokens.buffers()[1], np.int64)[start : start + rows + 1]
-        data = pretokens.buffers()[2]
-        data = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
-        if offsets[0]:
-            data, offsets = data[offsets[0] :], offsets - offsets[0]
-        columns.append(Columns(data[: offsets[-1]], offsets, counts.to_numpy()))
-    return columns
+    longest = config.max_pretoken_length
+    parts = table.export(partitions, max_length=longest)
+    if longest is not None:
+        left_out = table.left_out(longest).occurrences
+        tally.pretokens -= left_out
+        tally.long_pretokens += left_out
+    return [Columns(*part) for part in parts]
 
 
 def add_counts(rows: Iterable[Columns]) -> Columns:
@@ -263,19 +195,6 @@ def add_counts(rows: Iterable[Columns]) -> Columns:
     for columns in rows:
         total.insert(*columns)
     return Columns(*total.export()[0])
-
-
-def concatenate(parts: Sequence[Columns]) -> Columns:
-    """Rows of several tables that share no pretoken, such as hash partitions."""
-    if len(parts) == 1:
-        return parts[0]
-    ends = np.cumsum([0] + [len(part.data) for part in parts])
-    offsets = [part.offsets[:-1] + end for part, end in zip(parts, ends, strict=False)]
-    return Columns(
-        np.concatenate([np.zeros(0, np.uint8), *(part.data for part in parts)]),
-        np.concatenate([*offsets, ends[-1:]]).astype(np.int64),
-        np.concatenate([np.zeros(0, np.int64), *(part.counts for part in parts)]),
-    )
 
 
 # -- checks ----------------------------------------------------------------------------------
@@ -372,7 +291,7 @@ def start_merging(parts: Sequence[Columns], config: TrainConfig) -> tuple[MergeT
     if config.min_pretoken_count > 1:
         keep = columns.counts >= config.min_pretoken_count
         rare = (int((~keep).sum()), int(columns.counts[~keep].sum()))
-        columns = select(columns, keep)
+        columns = take(columns, np.flatnonzero(keep))
     trainer = MergeTrainer(
         columns.data,
         columns.offsets,

@@ -13,9 +13,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from raybpe.config import CountConfig
+from raybpe.counts.columns import Columns, from_arrow, to_arrow
 from raybpe.errors import RaybpeError
 from raybpe.flow import steps
-from raybpe.flow.steps import Columns, Tally
+from raybpe.flow.steps import Tally
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +37,7 @@ def count_chunk(chunk: Chunk, config: CountConfig, partitions: int) -> tuple[Any
         raise RaybpeError(f"counting {steps.describe(chunk)} failed: {error!r}") from error
     parts = steps.take_out(table, config, partitions, tally)
     tally.peak_memory_bytes = peak_memory()
-    tables = [steps.to_arrow(part) for part in parts]
+    tables = [to_arrow(part) for part in parts]
     return ((tally, sum(part.nbytes for part in parts)), *tables)
 
 
@@ -50,12 +51,12 @@ def add_counts(partition: int, uris: Sequence[str], *tables: pa.Table) -> tuple[
 
     def rows() -> Iterator[Columns]:
         for table in tables:
-            yield from steps.from_arrow(table)
+            yield from from_arrow(table)
         for uri in uris:
             yield from read_partial(uri, partition)
 
     total = steps.add_counts(rows())
-    return (peak_memory(), total.nbytes), steps.to_arrow(total)
+    return (peak_memory(), total.nbytes), to_arrow(total)
 
 
 def save_partial(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from raybpe.config import CountConfig, RunOptions, TrainConfig
 from raybpe.flow import steps
 from raybpe.flow.executor import Counted, Executor, executor_for
+from raybpe.flow.export import export
 from raybpe.flow.manifest import Manifest
 from raybpe.flow.progress import progress_for
 from raybpe.flow.run_directory import RunDirectory
@@ -23,6 +24,9 @@ from raybpe.flow.run_directory import RunDirectory
 if TYPE_CHECKING:
     from raybpe.counts.counts import Counts
     from raybpe.tokenizer.tokenizer import Tokenizer
+
+
+DEFAULTS = RunOptions()
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class TrainResult:
 
 
 def train(
-    inputs: Sequence[str], config: TrainConfig, options: RunOptions = RunOptions()
+    inputs: Sequence[str], config: TrainConfig, options: RunOptions = DEFAULTS
 ) -> TrainResult:
     """Learn a tokenizer from files, folders, globs or URIs.
 
@@ -51,16 +55,16 @@ def train(
         ClusterError: Ray is unreachable or too small.
     """
     with executor_for(options, progress_for(options.progress)) as executor:
-        with RunDirectory.open(inputs, config, config.counting, options, executor) as directory:
-            manifest = Manifest(config, executor)
-            counted = _count(directory, config.counting, executor, manifest)
-            result = _learn(counted, config, options, executor, manifest)
-            directory.finish()
-            return result
+        directory = RunDirectory.open(inputs, config, config.counting, options, executor)
+        manifest = Manifest(config, executor)
+        counted = _count(directory, config.counting, executor, manifest)
+        result = _learn(counted, config, options, executor, manifest)
+        directory.finish()
+        return result
 
 
 def train_from_iterator(
-    texts: Iterable[str | bytes], config: TrainConfig, options: RunOptions = RunOptions()
+    texts: Iterable[str | bytes], config: TrainConfig, options: RunOptions = DEFAULTS
 ) -> TrainResult:
     """Learn a tokenizer from texts in memory, each a document; they are counted in this process."""
     from raybpe.flow.local import count_texts
@@ -74,7 +78,7 @@ def train_from_iterator(
 
 
 def train_from_counts(
-    counts: Counts, config: TrainConfig, options: RunOptions = RunOptions()
+    counts: Counts, config: TrainConfig, options: RunOptions = DEFAULTS
 ) -> TrainResult:
     """Learn a tokenizer from counts made earlier."""
     counted = Counted.of_counts(counts)
@@ -84,20 +88,18 @@ def train_from_counts(
         return _learn(counted, config, options, executor, manifest)
 
 
-def count(
-    inputs: Sequence[str], config: CountConfig, options: RunOptions = RunOptions()
-) -> Counts:
+def count(inputs: Sequence[str], config: CountConfig, options: RunOptions = DEFAULTS) -> Counts:
     """The counting half alone.
 
     Raises:
         As `train`.
     """
     with executor_for(options, progress_for(options.progress)) as executor:
-        with RunDirectory.open(inputs, None, config, options, executor) as directory:
-            counted = _count(directory, config, executor, Manifest(None, executor))
-            counts = counted.as_counts(config)
-            directory.finish()
-            return counts
+        directory = RunDirectory.open(inputs, None, config, options, executor)
+        counted = _count(directory, config, executor, Manifest(None, executor))
+        counts = counted.as_counts(config)
+        directory.finish()
+        return counts
 
 
 def _count(
@@ -128,6 +130,5 @@ def _learn(
     tokenizer = steps.build_tokenizer(merged, config)
     manifest.merged(merged)
     if options.output is not None:
-        with executor.progress.stage("write", None, "files"):
-            steps.write(tokenizer, merged, counted.tally, options, manifest.as_dict())
+        export(tokenizer, merged, counted.tally.samples, options, executor, manifest)
     return TrainResult(tokenizer, manifest.as_dict())
