@@ -26,7 +26,10 @@ def run(command: list[str], environment: dict[str, str] | None = None) -> Run:
     with tempfile.TemporaryFile() as said:
         start = time.perf_counter()
         process = subprocess.Popen(
-            command, stdout=said, stderr=subprocess.STDOUT, env={**os.environ, **(environment or {})}
+            command,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **(environment or {})},
         )
         peak = 0
         while process.poll() is None:

@@ -19,7 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from measure import Run, run
-from trainers import PACKAGES, SEPARATOR, TRAINERS, merged_tokens
+from trainers import PACKAGES, SEPARATOR, merged_tokens
 
 from raybpe.settings import parse_size
 

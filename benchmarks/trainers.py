@@ -83,7 +83,9 @@ def train_gigatoken(corpus: str, vocab_size: int, output: str) -> None:
 
     source = gigatoken.TextFileSource([corpus], separator=SEPARATOR)
     vocab, _ = gigatoken.train_bpe(source, vocab_size, [SEPARATOR])
-    write_ranks(output, [token for _, token in sorted(vocab.items()) if token != SEPARATOR.encode()])
+    write_ranks(
+        output, [token for _, token in sorted(vocab.items()) if token != SEPARATOR.encode()]
+    )
 
 
 def train_rustbpe(corpus: str, vocab_size: int, output: str) -> None:

@@ -47,15 +47,15 @@ def inspect(
 
     gaps = " ".join(map(str, found.missing_ids[:SHOWN]))
     twice = [number for ids in found.duplicates.values() for number in ids]
+    number_of_bytes = sum(length * number for length, number in found.lengths.items())
+    mean = number_of_bytes / max(1, sum(found.lengths.values()))
     rows = [
         ("ids", f"{found.ids:,}"),
         ("merges", f"{found.merges:,}"),
         ("pattern", loaded.pattern.name or loaded.pattern.regex),
         ("special tokens", " ".join(f"{i}:{text}" for text, i in found.special_tokens.items())
          or "none"),
-        ("bytes per token", f"{sum(k * n for k, n in found.lengths.items())
-                               / max(1, sum(found.lengths.values())):.2f} mean, "
-                            f"{max(found.lengths, default=0)} longest"),
+        ("bytes per token", f"{mean:.2f} mean, {max(found.lengths, default=0)} longest"),
         ("unreachable tokens", some(found.unreachable)),
         ("bytes with several ids", some(twice)),
         ("missing ids", f"{len(found.missing_ids):,}  {gaps}" if gaps else "none"),

@@ -30,9 +30,8 @@ SpecialTokens = Annotated[
     typer.Option(
         "--special-token",
         metavar="TEXT",
-        help="Text with an id of its own, cut out before pretokenizing; repeatable. "
-        f"[default: {DEFAULT_SPECIAL_TOKENS[0]}]",
-        show_default=False,
+        help="Text with an id of its own, cut out before pretokenizing; repeatable.",
+        show_default=DEFAULT_SPECIAL_TOKENS[0],
         rich_help_panel="Text",
     ),
 ]

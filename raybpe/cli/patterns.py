@@ -17,8 +17,8 @@ def patterns(
 ) -> None:
     """List the named patterns: name, how it runs, and the regex.
 
-    `scan` is the hand-made scan for gpt2, `automaton` the kernel for compiled patterns; `regex` is
-    the fallback to the regex package: the same answer, slower.
+    scan: the hand-made scan for gpt2. automaton: the kernel for compiled patterns.
+    regex: the fallback to the regex package, with the same answer, slower.
     """
     from raybpe.pretokenize import PATTERNS, pretokenizer, resolve_pattern
 

@@ -14,7 +14,9 @@ def train(
     vocab_size: Annotated[
         int,
         typer.Option(
-            metavar="N", help="Ids in all: 256 bytes, special tokens and merges.", show_default=False
+            metavar="N",
+            help="Ids in all: 256 bytes, special tokens and merges.",
+            show_default=False,
         ),
     ],
     inputs: options.Inputs = None,
@@ -124,8 +126,7 @@ def train(
 ) -> None:
     """Train a tokenizer on text, and write it in the formats that people load.
 
-    The same text and rules give the same bytes for any number of workers, chunk size, order of
-    files, and after any interruption.
+    The same text and rules give the same bytes, whatever the number of workers.
     """
     if bool(inputs) == bool(from_counts):
         raise UsageError(

@@ -1,0 +1,83 @@
+"""Ids of a data set, of one shard, or typed by hand, for decoding."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from raybpe.errors import InputError, UsageError
+from raybpe.flow.dataset.encode import INDEX, UNFINISHED
+from raybpe.flow.dataset.shards import read_ids
+from raybpe.tokenizer.tokenizer import Tokenizer
+
+
+def ids_of(source: str, tokenizer: Tokenizer, dtype: str | None) -> Iterator[npt.NDArray[Any]]:
+    """Pieces of ids, in order; between the rows of a table comes the end-of-text id.
+
+    Args:
+        source: `-` for ids as text on standard input, a folder with an index, a shard, or a
+            text file of ids.
+        dtype: of `.bin` shards; None for what the index beside them says, or what fits.
+
+    Raises:
+        InputError: something is missing or is no ids.
+    """
+    if source == "-":
+        yield from _typed(sys.stdin.read(), "standard input")
+        return
+    path = Path(source)
+    index = _index(path if path.is_dir() else path.parent)
+    if dtype not in (None, "uint16", "uint32"):
+        raise UsageError(f"--dtype {dtype!r} is not one of uint16, uint32")
+    kind = dtype or index.get("dtype") or ("uint16" if max(tokenizer.vocab) < 2**16 else "uint32")
+    if not path.is_dir():
+        if path.suffix in (".npy", ".bin", ".parquet"):
+            yield from _shard(path, kind, index, True)
+        else:
+            try:
+                yield from _typed(path.read_text(), source)
+            except (OSError, UnicodeDecodeError) as error:
+                raise InputError(f"cannot read {source} as ids: {error}") from error
+        return
+    if not index:
+        unfinished = " (its encoding is not finished)" if (path / UNFINISHED).is_dir() else ""
+        raise InputError(f"{source} has no {INDEX}, so it is no data set{unfinished}")
+    for number, shard in enumerate(index["shards"]):
+        yield from _shard(path / shard["file"], kind, index, number == 0)
+
+
+def _shard(
+    path: Path, dtype: str, index: dict[str, Any], first: bool
+) -> Iterator[npt.NDArray[Any]]:
+    between = index.get("eot_id") if path.suffix == ".parquet" else None
+    for ids in read_ids(path, dtype):
+        if between is not None and not first:
+            yield np.array([between], np.uint32)
+        first = False
+        yield ids
+
+
+def _index(folder: Path) -> dict[str, Any]:
+    try:
+        value = json.loads((folder / INDEX).read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {folder / INDEX}: {error}") from error
+    if not isinstance(value, dict) or not isinstance(value.get("shards"), list):
+        raise InputError(f"{folder / INDEX} does not list shards, so it is no data set's index")
+    return value
+
+
+def _typed(text: str, name: str) -> Iterator[npt.NDArray[Any]]:
+    words = text.replace(",", " ").replace("[", " ").replace("]", " ").split()
+    for place, word in enumerate(words):
+        if not word.isdecimal() or len(word) > 9:
+            raise InputError(f"{name}: {word[:40]!r}, word {place + 1:,}, is no token id")
+    yield np.array(words, np.int64)

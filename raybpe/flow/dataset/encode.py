@@ -1,0 +1,260 @@
+"""The story of encoding a data set: plan, encode what is missing, write the index.
+
+    DIR/shard-00000.npy …   ids, in the order of the inputs sorted by URI
+    DIR/index.json          what is in each shard, token and document counts, inputs, tokenizer
+    DIR/.raybpe/            only while unfinished: `run.json`, and one small file per finished shard
+
+A shard is what one chunk of the plan gives, so its bytes depend on the inputs, the tokenizer and
+the chunk size, never on how many workers there are. The same command after a kill goes on with the
+shards that are missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from raybpe import storage
+from raybpe.config import RunOptions
+from raybpe.errors import UsageError
+from raybpe.flow.dataset.shards import Shard
+from raybpe.flow.dataset.steps import EncodeConfig, ShardFormat
+from raybpe.flow.executor import choose
+from raybpe.flow.progress import progress_for
+from raybpe.inputs import Chunk, Plan, plan_inputs
+from raybpe.tokenizer.tokenizer import Tokenizer
+
+INDEX = "index.json"
+UNFINISHED = ".raybpe"
+INDEX_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A finished data set: its shards in order, and whether it was there already."""
+
+    folder: str
+    shards: tuple[Shard, ...]
+    found: bool = False
+
+    @property
+    def tokens(self) -> int:
+        """Ids in all shards."""
+        return sum(shard.tokens for shard in self.shards)
+
+    @property
+    def documents(self) -> int:
+        """Documents in all shards."""
+        return sum(shard.documents for shard in self.shards)
+
+    @property
+    def text_bytes(self) -> int:
+        """Bytes of text that were encoded."""
+        return sum(shard.text_bytes for shard in self.shards)
+
+
+def encode_dataset(
+    tokenizer: Tokenizer,
+    inputs: Sequence[str],
+    options: RunOptions,
+    *,
+    format: ShardFormat = "npy",
+    dtype: Literal["auto", "uint16", "uint32"] = "auto",
+    eot_token: str | None = None,
+) -> Encoded:
+    """Encode inputs into shards in `options.output`.
+
+    Args:
+        format: `npy`, `bin` or `parquet`.
+        dtype: of the ids; `auto` is uint16 when every id fits.
+        eot_token: special token to put between documents; None for none.
+
+    Raises:
+        UsageError: an option is wrong, or the folder holds something else.
+        InputError: input is missing or cannot be read.
+        OutputError: a shard cannot be written.
+    """
+    config = encode_config(tokenizer, format, dtype, eot_token)
+    if options.output is None:
+        raise UsageError("encoding a data set needs an --output folder")
+    folder = options.output
+    plan = in_order(plan_inputs(inputs, chunk_bytes=options.chunk_bytes,
+                                documents=options.documents, field=options.field))  # fmt: skip
+    progress = progress_for(options.progress)
+    for note in plan.notes:
+        progress.note(note)
+    identity = _identity(tokenizer, config, plan, options)
+    state = _State.open(folder, identity, options.resume and not plan.reads_stdin)
+    if state.index is not None:
+        progress.note(f"{folder} already holds this data set; --no-resume encodes it again")
+        shards = [Shard(**shard) for shard in state.index["shards"]]
+        return Encoded(folder, tuple(shards), found=True)
+    if state.shards:
+        progress.note(f"resuming: {len(state.shards):,} of {len(plan.chunks):,} shards are encoded")
+    todo = [
+        (index, chunk, index == 0)
+        for index, chunk in enumerate(plan.chunks)
+        if index not in state.shards
+    ]
+    with progress.stage("encode", plan.total_bytes, "bytes") as stage:
+        missing = sum(chunk.bytes for _, chunk, _ in todo)
+        stage.advance(sum(chunk.bytes for chunk in plan.chunks) - missing)
+
+        def done(index: int, chunk: Chunk, shard: Shard) -> None:
+            state.finish_shard(index, shard)
+            stage.advance(chunk.bytes)
+
+        kind, reason = options.executor, None
+        if kind == "auto":
+            kind, reason = choose(options)
+        if kind == "ray" and not plan.reads_stdin:
+            from raybpe.flow.connect import connected
+            from raybpe.flow.dataset import cluster
+
+            with connected(options, progress, reason):
+                cluster.encode_shards(todo, tokenizer, config, folder, options.workers, done)
+        else:
+            from raybpe.flow.dataset import local
+            from raybpe.flow.local import cores
+
+            threads = options.workers or cores()
+            local.encode_shards(todo, tokenizer, config, folder, threads, done)
+    return state.finish()
+
+
+def encode_config(
+    tokenizer: Tokenizer, format: str, dtype: str, eot_token: str | None
+) -> EncodeConfig:
+    """Check and settle what decides the shards."""
+    if format not in ("npy", "bin", "parquet"):
+        raise UsageError(f"--format {format!r} is not one of npy, bin, parquet")
+    if dtype not in ("auto", "uint16", "uint32"):
+        raise UsageError(f"--dtype {dtype!r} is not one of auto, uint16, uint32")
+    highest = max(tokenizer.vocab)
+    if dtype == "auto":
+        dtype = "uint16" if highest < 2**16 else "uint32"
+    elif dtype == "uint16" and highest >= 2**16:
+        raise UsageError(f"id {highest:,} does not fit uint16; use --dtype uint32 or auto")
+    if eot_token is not None and eot_token not in tokenizer.special_tokens:
+        known = ", ".join(tokenizer.special_tokens) or "none"
+        raise UsageError(
+            f"--eot-token {eot_token!r} is no special token of the tokenizer (it has {known})"
+        )
+    eot_id = None if eot_token is None else tokenizer.special_tokens[eot_token]
+    return EncodeConfig(format, dtype, eot_token, eot_id)  # type: ignore[arg-type]
+
+
+def in_order(plan: Plan) -> Plan:
+    """The plan with its chunks in the order of their text; plans put most work first."""
+    chunks = sorted(plan.chunks, key=lambda chunk: (chunk.parts[0].uri, chunk.parts[0].start))
+    return replace(plan, chunks=tuple(chunks))
+
+
+def _identity(
+    tokenizer: Tokenizer, config: EncodeConfig, plan: Plan, options: RunOptions
+) -> dict[str, Any]:
+    return {
+        "format": INDEX_FORMAT,
+        "files": config.format,
+        "dtype": config.dtype,
+        "eot_token": config.eot_token,
+        "eot_id": config.eot_id,
+        "tokenizer": tokenizer.vocabulary.fingerprint(),
+        "vocab_size": tokenizer.vocab_size,
+        "pattern": tokenizer.pattern.regex,
+        "chunk_bytes": options.chunk_bytes,
+        "documents": options.documents,
+        "field": options.field,
+        "inputs": [{"uri": source.uri, "size": source.size} for source in plan.sources],
+    }
+
+
+class _State:
+    """What is done, as the output folder says."""
+
+    def __init__(self, folder: str, identity: dict[str, Any]) -> None:
+        self.folder = folder
+        self.identity = identity
+        self.shards: dict[int, Shard] = {}
+        self.index: dict[str, Any] | None = None
+
+    @classmethod
+    def open(cls, folder: str, identity: dict[str, Any], resume: bool) -> _State:
+        state = cls(folder, identity)
+        unfinished = storage.join(folder, UNFINISHED)
+        run = storage.join(unfinished, "run.json")
+        index = _load(storage.join(folder, INDEX))
+        earlier = _load(run)
+        if not resume:
+            state._clear(index)
+        elif index is not None and earlier is None:
+            _refuse_differences(folder, index, identity)
+            state.index = index
+            return state
+        elif earlier is not None:
+            _refuse_differences(folder, earlier, identity)
+            for name in storage.names(unfinished):
+                if name.startswith("shard-"):
+                    shard = _load(storage.join(unfinished, name))
+                    if shard is not None:
+                        state.shards[int(name[6:-5])] = Shard(**shard)
+            return state
+        storage.check_writable(folder)
+        storage.write(run, _dump(identity))
+        return state
+
+    def _clear(self, index: dict[str, Any] | None) -> None:
+        storage.delete(storage.join(self.folder, UNFINISHED))
+        if index is not None:
+            storage.delete(storage.join(self.folder, INDEX))
+            for shard in index["shards"]:
+                storage.delete(storage.join(self.folder, shard["file"]))
+
+    def finish_shard(self, index: int, shard: Shard) -> None:
+        name = f"shard-{index:05d}.json"
+        storage.write(storage.join(self.folder, UNFINISHED, name), _dump(asdict(shard)))
+        self.shards[index] = shard
+
+    def finish(self) -> Encoded:
+        shards = tuple(self.shards[index] for index in sorted(self.shards))
+        done = Encoded(self.folder, shards)
+        totals = {"tokens": done.tokens, "text_bytes": done.text_bytes}
+        listing = {"shards": [asdict(shard) for shard in shards]}
+        storage.write(storage.join(self.folder, INDEX), _dump(self.identity | totals | listing))
+        storage.delete(storage.join(self.folder, UNFINISHED))
+        return done
+
+
+def _dump(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, indent=1, ensure_ascii=False).encode() + b"\n"
+
+
+def _load(path: str) -> dict[str, Any] | None:
+    if not storage.exists(path):
+        return None
+    try:
+        value = json.loads(storage.read(path).to_pybytes())
+    except ValueError as error:
+        raise UsageError(
+            f"{path} is not JSON ({error}); start over with --no-resume, or write elsewhere"
+        ) from error
+    return value if isinstance(value, dict) else {}
+
+
+def _refuse_differences(folder: str, before: dict[str, Any], now: dict[str, Any]) -> None:
+    different = [name for name, value in now.items() if before.get(name) != value]
+    if different:
+        shown = "; ".join(
+            f"{name} was {_short(before.get(name))}, is {_short(now[name])}" for name in different
+        )
+        raise UsageError(
+            f"{folder} holds a data set that differs: {shown}. Give the same inputs and settings "
+            "to continue, --no-resume to replace it, or another --output"
+        )
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 200 else f"{text[:160]}… ({len(text):,} characters)"

@@ -1,0 +1,104 @@
+"""Encode with threads of this process.
+
+Threads encode units ahead, in order; this thread writes what is ready. Each unit has a short
+queue, so a thread far ahead waits: memory is `PIECES_AHEAD` blocks of ids per unit in flight.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from queue import Empty, Queue
+
+from raybpe.flow.dataset.shards import Shard, shard_name, write_shard
+from raybpe.flow.dataset.steps import (
+    EncodeConfig,
+    Piece,
+    Unit,
+    encode_chunk,
+    encode_unit,
+    units_of,
+)
+from raybpe.inputs import Chunk
+from raybpe.tokenizer.tokenizer import Tokenizer
+
+PIECES_AHEAD = 4
+UNITS_AHEAD = 2  # per thread
+
+_Item = Piece | BaseException | None
+
+
+class _Job:
+    """A unit being encoded: pieces, then None or the error that ended it."""
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self.queue: Queue[_Item] = Queue(PIECES_AHEAD)
+
+    def pieces(self) -> Iterator[Piece]:
+        while (item := self.queue.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+
+
+def encode_shards(
+    todo: Iterable[tuple[int, Chunk, bool]],
+    tokenizer: Tokenizer,
+    config: EncodeConfig,
+    folder: str,
+    threads: int,
+    done: Callable[[int, Chunk, Shard], None],
+) -> None:
+    """Encode shards, given as (index, chunk, whether it begins the data set)."""
+    shards = list(todo)
+    jobs = [_Job(unit) for _, chunk, first in shards for unit in units_of(chunk, first)]
+    waiting, written = deque(jobs), iter(jobs)
+    room = threading.Semaphore(UNITS_AHEAD * threads)
+    stop = threading.Event()
+
+    def work() -> None:
+        while True:
+            room.acquire()
+            try:
+                job = waiting.popleft()
+            except IndexError:
+                return
+            try:
+                for piece in encode_unit(job.unit, tokenizer, config):
+                    job.queue.put(piece)
+                    if stop.is_set():
+                        return
+                job.queue.put(None)
+            except BaseException as error:
+                job.queue.put(error)
+
+    def attempts(chunk: Chunk, first: bool) -> Iterator[Iterator[Piece]]:
+        def ahead() -> Iterator[Piece]:
+            for _ in units_of(chunk, first):
+                yield from next(written).pieces()
+                room.release()
+
+        yield ahead()
+        while True:  # a store asks again: what was made ahead is gone
+            yield encode_chunk(chunk, first, tokenizer, config)
+
+    crew = [threading.Thread(target=work, daemon=True) for _ in range(threads)]
+    for member in crew:
+        member.start()
+    try:
+        for index, chunk, first in shards:
+            name = shard_name(index, config)
+            done(index, chunk, write_shard(folder, name, config, attempts(chunk, first)))
+    finally:
+        stop.set()
+        waiting.clear()
+        for member in crew:
+            room.release()
+            while member.is_alive():  # it may be waiting to hand on a piece that nobody wants
+                for job in jobs:
+                    with suppress(Empty):
+                        job.queue.get_nowait()
+                member.join(0.01)
