@@ -20,6 +20,7 @@ from raybpe.kernels.merge_pairs import EMPTY
 
 Array = npt.NDArray[Any]
 
+GROWTH = 1.0  # an array that is full gets this share more than it has
 _HEAD_CELLS = 1 << 16
 _SKETCH_BITS = 22
 _BYTE_PAIRS = 1 << 16
@@ -259,7 +260,7 @@ class Workspace:
         self._point(state.OLD, old)
         self._point(state.OLD_LISTS, old_lists)
         self._set(state.OLD_SIZE, len(old_lists))
-        self._make_pairs(kept + max(kept // 2, self._get(state.NEEDED)))
+        self._make_pairs(kept + max(int(kept * GROWTH / 2), self._get(state.NEEDED)))
         self._run(merge.MOVE_PAIRS)
 
     def _make_pool_room(self) -> None:
@@ -271,7 +272,7 @@ class Workspace:
                 return
         old = self._arrays[state.POOL]
         used = self._get(state.POOL_USED)
-        room = wanted + wanted // 2
+        room = wanted + int(wanted * GROWTH / 2)
         self._make(state.POOL, room, np.uint32, zero=False)[:used] = old[:used]
         self._set(state.POOL_ROOM, room)
 
@@ -287,10 +288,10 @@ class Workspace:
         self._run(merge.COMPACT)
 
     def _grow(self, name: int, used_name: int, room_name: int, width: int) -> None:
-        """Double an array of `width` values per item, or more if more is needed."""
+        """Grow an array of `width` values per item, at least by what is needed."""
         old = self._arrays[name]
         used = self._get(used_name)
-        room = max(2 * self._get(room_name), used + self._get(state.NEEDED))
+        room = max(int(self._get(room_name) * (1 + GROWTH)), used + self._get(state.NEEDED))
         new = self._make(name, width * room, old.dtype, zero=False)
         new[: width * used] = old[: width * used]
         self._set(room_name, room)
