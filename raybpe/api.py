@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, Union
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from raybpe.config import (
     DEFAULT_SPECIAL_TOKENS,
@@ -26,9 +26,9 @@ from raybpe.tokenizer.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-Path = Union[str, "os.PathLike[str]"]
-Inputs = Union[Path, Sequence[Path]]
-AnyCounts = Union[Counts, Path, Mapping[bytes, int], Mapping[str, int], Mapping[Any, int]]
+Path = str | os.PathLike[str]
+Inputs = Path | Sequence[Path]
+AnyCounts = Counts | Path | Mapping[bytes, int] | Mapping[str, int]
 
 _COUNT_KEYS = ("pattern", "special_tokens", "invalid_utf8", "max_pretoken_length")
 _TRAIN_KEYS = (

@@ -9,17 +9,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from raybpe.config import (
     DEFAULT_CHUNK_BYTES,
     DEFAULT_SPECIAL_TOKENS,
-    ByteOrder,
     CountConfig,
     InvalidUtf8,
     RunOptions,
-    SpecialsAt,
-    TieBreak,
     TrainConfig,
     apply_preset,
 )
@@ -69,7 +66,7 @@ def count_config(
     *,
     pattern: str = "gpt2",
     special_tokens: Sequence[str] | None = DEFAULT_SPECIAL_TOKENS,
-    invalid_utf8: InvalidUtf8 = "error",
+    invalid_utf8: str = "error",
     max_pretoken_length: int | None = None,
 ) -> CountConfig:
     """Resolve the pattern by name or as a regex; no special tokens for None."""
@@ -83,7 +80,7 @@ def count_config(
         pattern=resolved.regex,
         pattern_name=resolved.name,
         special_tokens=tuple(special_tokens or ()),
-        invalid_utf8=invalid_utf8,
+        invalid_utf8=cast(InvalidUtf8, invalid_utf8),
         max_pretoken_length=max_pretoken_length,
     )
 
@@ -93,9 +90,9 @@ def train_config(
     counting: CountConfig,
     *,
     compat: str = "hf",
-    tie_break: TieBreak | None = None,
-    byte_order: ByteOrder | None = None,
-    special_tokens_at: SpecialsAt | None = None,
+    tie_break: str | None = None,
+    byte_order: str | None = None,
+    special_tokens_at: str | None = None,
     min_frequency: int | None = None,
     max_token_length: int | None = None,
     min_pretoken_count: int = 1,

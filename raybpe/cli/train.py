@@ -117,7 +117,7 @@ def train(
         bool,
         typer.Option(
             "--verify/--no-verify",
-            help="Load what was written with tokenizers and tiktoken, where installed, and compare.",
+            help="Load what was written with tokenizers and tiktoken, if installed, and compare.",
             rich_help_panel="Run",
         ),
     ] = True,
@@ -169,5 +169,5 @@ def train(
     if counts is not None:
         result = flow.train_from_counts(counts, config, run)
     else:
-        result = flow.train(inputs, config, run)
+        result = flow.train(inputs or [], config, run)
     typer.echo(training_summary(result, output))

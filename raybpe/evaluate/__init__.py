@@ -1,0 +1,1 @@
+"""Look at tokenizers: audit one, compare two."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import regex
 
@@ -105,7 +106,7 @@ def merge_bytes(token: bytes, ranks: dict[tuple[bytes, bytes], int]) -> list[byt
     """The parts that the merges, lowest rank first, make of these bytes taken as one pretoken."""
     parts = [token[place : place + 1] for place in range(len(token))]
     while len(parts) > 1:
-        pairs = zip(parts, parts[1:], strict=False)
+        pairs = pairwise(parts)
         rank, place = min((ranks.get(pair, len(ranks)), at) for at, pair in enumerate(pairs))
         if rank == len(ranks):
             break

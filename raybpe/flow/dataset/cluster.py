@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import repeat
+from typing import Any
 
 import ray
 
@@ -18,7 +19,7 @@ TASKS_PER_CPU = 2
 BLOCKS_HELD = 16  # text, ids and buffers of a task, in units
 
 
-@ray.remote  # type: ignore[untyped-decorator]
+@ray.remote
 def encode_shard(
     index: int, chunk: Chunk, first: bool, tokenizer: Tokenizer, config: EncodeConfig, folder: str
 ) -> Shard:
@@ -43,7 +44,7 @@ def encode_shards(
     task_options.check_feasible("encoding a shard", memory, "use nodes with more memory")
     options = task_options.retrying("encode", memory)
     tokenizer_ref, config_ref = ray.put(tokenizer), ray.put(config)
-    pending: dict[ray.ObjectRef, tuple[int, Chunk]] = {}
+    pending: dict[Any, tuple[int, Chunk]] = {}
     more = True
     while more or pending:
         while more and len(pending) < window:

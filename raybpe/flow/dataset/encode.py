@@ -106,7 +106,7 @@ def encode_dataset(
             state.finish_shard(index, shard)
             stage.advance(chunk.bytes)
 
-        kind, reason = options.executor, None
+        kind, reason = str(options.executor), None
         if kind == "auto":
             kind, reason = choose(options)
         if kind == "ray" and not plan.reads_stdin:

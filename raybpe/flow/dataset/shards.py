@@ -14,6 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def _fill(sink: Any, name: str, config: EncodeConfig, pieces: Iterable[Piece]) -
         if table is not None:
             table.add(piece)
         else:
-            sink.write(memoryview(np.ascontiguousarray(piece.ids)).cast("B"))
+            sink.write(np.ascontiguousarray(piece.ids).view(np.uint8).data)
     if table is not None:
         table.close()
     if config.format == "npy":
@@ -182,7 +183,7 @@ def _rows(path: Path) -> Iterator[npt.NDArray[Any]]:
             column = batch.column(0)
             offsets = np.asarray(column.offsets)
             values = np.asarray(column.values)
-            for start, end in zip(offsets[:-1], offsets[1:], strict=True):
+            for start, end in pairwise(offsets):
                 yield values[start:end]
     except pa.ArrowException as error:
         raise InputError(f"cannot read {path} as a shard of ids: {error}") from error
