@@ -239,7 +239,7 @@ class PretokenTable:
             if code == table.DONE:
                 return
             if code == table.GROW_SLOTS:
-                bits = 64 - int(self._words[table.SHIFT])
+                bits = 65 - int(self._words[table.SHIFT])
                 self._grow_slots(bits + (2 if bits < _FAST_BITS else 1))
             elif code == table.GROW_ARENA:
                 used = int(self._words[table.ARENA_USED])
@@ -256,7 +256,7 @@ class PretokenTable:
         bits = _FIRST_BITS
         while (1 << bits) * _FULL < rows + table.SLICE:
             bits += 1
-        if bits > 64 - int(self._words[table.SHIFT]):
+        if bits > 65 - int(self._words[table.SHIFT]):
             self._set_slots(bits)
 
     def _grow_slots(self, bits: int) -> None:
@@ -273,11 +273,11 @@ class PretokenTable:
     def _set_slots(self, bits: int) -> None:
         size = table.SLOT_BYTES << bits
         try:
-            self._slots = np.zeros(size, np.uint8)
+            self._slots = _aligned_zeros(size)
         except MemoryError:
             raise _no_memory(size, f"slots for more than {len(self):,} pretokens") from None
         self._words[table.SLOTS] = address(self._slots)
-        self._words[table.SHIFT] = 64 - bits
+        self._words[table.SHIFT] = 65 - bits
         self._words[table.LAST] = size - table.SLOT_BYTES
         self._words[table.LIMIT] = int((1 << bits) * _FULL)
 
@@ -296,6 +296,13 @@ class PretokenTable:
 def exact_sum(counts: Integers) -> int:
     """The sum of int64 that are at least 0, which may pass 2^63 - 1; up to 2^31 of them."""
     return (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFF_FFFF).sum())
+
+
+def _aligned_zeros(size: int) -> Bytes:
+    """Zeros that begin at a cache line, so that a pair of slots is in one."""
+    whole = np.zeros(size + 64, np.uint8)
+    skip = -address(whole) % 64
+    return whole[skip : skip + size]
 
 
 def _driver(scanner: Scanner) -> Callable[[int], int]:

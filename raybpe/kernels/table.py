@@ -32,7 +32,7 @@ from raybpe.kernels.intrinsics import (
 
 # Words that describe a table.
 SLOTS = 0  # address of the slots
-SHIFT = 1  # 64 - log2(number of slots)
+SHIFT = 1  # 64 - log2(number of pairs of slots)
 LAST = 2  # byte offset of the last slot
 USED = 3  # slots in use
 LIMIT = 4  # slots in use at which the table must grow
@@ -165,6 +165,6 @@ def room(table, pretokens, long_bytes):
 def first_slot(table, low, high):
     """Address of the slot where a key belongs, which is prefetched."""
     place = slot_hash(low, high) >> as_u64(load_i64(table + 8 * SHIFT))
-    slot = load_i64(table + 8 * SLOTS) + as_i64(place) * 32
+    slot = load_i64(table + 8 * SLOTS) + as_i64(place) * 64
     prefetch(slot)
     return slot

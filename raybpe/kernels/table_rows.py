@@ -77,7 +77,7 @@ def _rehash(table, request):
         low = load64(old)
         high = load64(old + 8)
         if high != ZERO:
-            place = as_i64(slot_hash(low, high) >> shift) << 5
+            place = as_i64(slot_hash(low, high) >> shift) << 6
             while load64(slots + place + 8) != ZERO:
                 place = (place + 32) & last
             for word in range(0, 32, 8):
