@@ -15,7 +15,6 @@ import numpy as np
 from raybpe.errors import FormatError
 from raybpe.merges.byte_order import BYTE_TO_CHARACTER, CHARACTER_TO_BYTE
 
-
 CODE_POINTS = np.array([ord(BYTE_TO_CHARACTER[byte]) for byte in range(256)], np.uint16)
 _UNKNOWN = 256
 _BYTES = np.full(1 << 16, _UNKNOWN, np.uint16)

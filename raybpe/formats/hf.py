@@ -1,4 +1,4 @@
-"""Hugging Face's `tokenizer.json`, written: byte-level BPE that `tokenizers` and `transformers` load.
+"""Hugging Face's `tokenizer.json`, written: for `tokenizers` and for `transformers`.
 
 One JSON object. Merges are pairs, so that no token is ambiguous; special tokens are in the
 vocabulary and in `added_tokens`, matched longest first by Hugging Face as here. The pattern

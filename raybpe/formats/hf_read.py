@@ -18,6 +18,7 @@ import regex
 from raybpe.errors import FormatError
 from raybpe.formats.dialects import translate
 from raybpe.formats.files import kind, read_json_object
+from raybpe.formats.hf import pre_tokenizer
 from raybpe.formats.names import check_ids, from_names, merges_of
 from raybpe.formats.parts import Parts
 
@@ -42,19 +43,17 @@ KNOWN_SEQUENCES: dict[tuple[str, ...], str] = {
 }
 
 
-def read_hf(path: Path) -> Parts:
+def read_hf(path: Path, expected: Pattern | None = None) -> Parts:
     """Read a `tokenizer.json`.
 
+    Args:
+        path: the file.
+        expected: the pattern that the file must have been written for, where that is known.
+
     Raises:
-        FormatError: unreadable, damaged, or not byte-level BPE.
+        FormatError: unreadable, damaged, not byte-level BPE, or written for another pattern.
     """
-    return _Reader(str(path)).read(read_json_object(path))
-
-
-def hf_pattern(path: Path) -> dict[str, Any] | None:
-    """The raw `pre_tokenizer` object of a file, for comparing it with a manifest."""
-    node = read_json_object(path).get("pre_tokenizer")
-    return node if isinstance(node, dict) else None
+    return _Reader(str(path)).read(read_json_object(path), expected)
 
 
 class _Reader:
@@ -66,7 +65,7 @@ class _Reader:
     def refuse(self, reason: str) -> NoReturn:
         raise FormatError(f"{self.where}: {reason}")
 
-    def read(self, root: dict[str, Any]) -> Parts:
+    def read(self, root: dict[str, Any], expected: Pattern | None) -> Parts:
         model = self._object(root, "model")
         self._check_model(model)
         normalizer = root.get("normalizer")
@@ -79,7 +78,7 @@ class _Reader:
         if decoder is not None and _type(decoder) != "ByteLevel":
             self.refuse(f"its decoder is {_type(decoder)}, not ByteLevel")
         special_tokens = self._added_tokens(root.get("added_tokens", []))
-        pattern = self._pattern(root.get("pre_tokenizer"))
+        pattern = self._pattern(root.get("pre_tokenizer"), expected)
         found = from_names(model["vocab"], special_tokens, self.where)
         merges = merges_of(self._pairs(model["merges"]), found, self.where)
         return Parts(
@@ -159,9 +158,16 @@ class _Reader:
                         "'normalized', so the longest does not always win"
                     )
 
-    def _pattern(self, node: Any) -> str | Pattern:
+    def _pattern(self, node: Any, expected: Pattern | None) -> Pattern:
         from raybpe.pretokenize import resolve_pattern
 
+        if expected is not None:
+            if node == pre_tokenizer(expected):
+                return expected
+            self.refuse(
+                "its pre-tokenizer is not the one of the pattern in the raybpe.json beside it, "
+                f"{expected.regex!r:.200}; the two do not belong together, so remove one"
+            )
         if node is None:
             self.refuse("it has no pre-tokenizer, so its vocabulary is not byte-level")
         steps = self._steps(node)

@@ -1,0 +1,269 @@
+"""Loading what was written with the libraries that will load it, and comparing ids.
+
+Every file of a folder is read back by raybpe itself and must give the same tokenizer.
+`tokenizer.json` is loaded with Hugging Face `tokenizers` and the ranks with tiktoken, where they
+are installed; on a sample of text and on short built-in texts that try each part of a pattern, ids
+must be equal. A difference that comes from characters newer than the other library's Unicode
+version is no fault of the file: it is listed with the characters. Any other difference is a
+`VerifyError`.
+
+Both libraries take a while to import; `preload` can run in a thread beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from raybpe.errors import FormatError, VerifyError
+from raybpe.formats.parts import Parts
+
+if TYPE_CHECKING:
+    from raybpe.tokenizer.tokenizer import Tokenizer
+
+SAMPLE_CHARACTERS = 100_000  # about 0.1 s with the slower of the two libraries
+PROBES = (
+    "Hello world, it's 2024! We'll see: I'd say they've DONE it, she'RE and he'S.",
+    "  two  spaces\n\n\nthree newlines \n trailing \t tab\r\n end   ",
+    "12345678 1,000.50 ½ ² Ⅷ x1y22z333 ٣٤٥",
+    "naïve café Ünïcode e\u0301 ǅungla Straße ſ K",
+    "日本語のテキスト、漢字とカナ。 中文123 한국어",
+    "नमस्ते दुनिया عربى עברית ไทย Привет Ελλάδα",
+    "def f(x):\n    return {'a': x[1:], \"b\": -x**2}  # comment\n\n\n",
+    "👩‍👩‍👧‍👦 🏳️‍🌈 … — “quoted” \u00a0\u2003\u3000 \x00\x1c\x7f",
+    "\ufeffhttps://example.com/a_b?c=d&e=%20 <tag attr='x'/> C:\\dir\\file",
+)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was compared.
+
+    Attributes:
+        checked: file → who loaded it.
+        skipped: library → why it was not asked.
+        known_differences: library → what differs for a known reason.
+        left_out: file → why it was not written.
+        texts: number of texts compared.
+    """
+
+    checked: dict[str, list[str]] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    known_differences: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    texts: int = 0
+
+    def with_left_out(self, left_out: Mapping[str, str]) -> Verification:
+        """The same, with the files that were not written."""
+        return replace(self, left_out=dict(left_out))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for the manifest."""
+        return {
+            "checked": self.checked,
+            "skipped": self.skipped,
+            "known_differences": self.known_differences,
+            "texts": self.texts,
+        }
+
+
+def preload() -> None:
+    """Import the libraries that `verify` needs, where they are installed."""
+    for name in ("tokenizers", "tiktoken"):
+        if find_spec(name) is not None:
+            import_module(name)
+
+
+def verify(folder: str | Path, tokenizer: Tokenizer, sample: Sequence[str] = ()) -> Verification:
+    """Load every tokenizer file in a folder and compare it with `tokenizer`.
+
+    Args:
+        folder: holds some of the files that `write_tokenizer` writes.
+        tokenizer: what they should be.
+        sample: texts to compare ids on; the first SAMPLE_CHARACTERS of them are used.
+
+    Raises:
+        VerifyError: a file does not load, or gives other ids.
+    """
+    folder = Path(folder)
+    texts = [*PROBES, *tokenizer.special_tokens, *_cut(sample)]
+    texts += [f"a {text}b{text} " for text in list(tokenizer.special_tokens)[:16]]
+    found = Verification(texts=len(texts))
+    expected = tokenizer.encode_batch(texts)
+    for name, read in _readers(folder, tokenizer).items():
+        _check_own(folder / name, read, tokenizer)
+        found.checked[name] = ["raybpe"]
+    for name, library, load in (
+        ("tokenizer.json", "tokenizers", _load_hf),
+        ("tokenizer.tiktoken", "tiktoken", _load_tiktoken),
+    ):
+        if not (folder / name).exists():
+            continue
+        if find_spec(library) is None:
+            found.skipped[library] = f"not installed; pip install {library}"
+            continue
+        try:
+            encode = load(folder / name, tokenizer)
+        except Exception as error:  # a foreign library's own, whatever it raises
+            raise VerifyError(f"{library} cannot load the {name} just written: {error}") from error
+        difference = _compare(tokenizer, encode, texts, expected, library)
+        if difference:
+            found.known_differences[library] = difference
+        found.checked[name].append(library)
+    return found
+
+
+def _cut(sample: Sequence[str]) -> list[str]:
+    """The first SAMPLE_CHARACTERS, without texts that are not Unicode text."""
+    texts, left = [], SAMPLE_CHARACTERS
+    for text in sample:
+        if left <= 0:
+            break
+        text = text[:left].encode("utf-8", "replace").decode()
+        texts.append(text)
+        left -= len(text)
+    return texts
+
+
+def _readers(folder: Path, tokenizer: Tokenizer) -> dict[str, Callable[[], Parts]]:
+    """How raybpe reads each of the files that are there."""
+    from raybpe.formats.gpt2 import read_gpt2
+    from raybpe.formats.hf_read import read_hf
+    from raybpe.formats.ranks import parts_of_ranks, read_ranks
+
+    specials = tokenizer.special_tokens
+    ranks = folder / "tokenizer.tiktoken"
+    vocab, merges = folder / "vocab.json", folder / "merges.txt"
+    readers: dict[str, Callable[[], Parts]] = {
+        "tokenizer.json": lambda: read_hf(folder / "tokenizer.json"),
+        "vocab.json": lambda: read_gpt2(vocab, merges, specials),
+        "tokenizer.tiktoken": lambda: parts_of_ranks(ranks, read_ranks(ranks), specials),
+    }
+    return {name: read for name, read in readers.items() if (folder / name).exists()}
+
+
+def _check_own(path: Path, read: Callable[[], Parts], tokenizer: Tokenizer) -> None:
+    try:
+        different = read().differs_from(tokenizer)
+    except FormatError as error:
+        raise VerifyError(f"{path.name} cannot be read back: {error}") from error
+    if different:
+        raise VerifyError(f"{path.name}, read back, differs in {different}")
+
+
+def _load_hf(path: Path, tokenizer: Tokenizer) -> Callable[[str], list[int]]:
+    from tokenizers import Tokenizer as HuggingFace
+
+    loaded = HuggingFace.from_file(str(path))
+    size = loaded.get_vocab_size(with_added_tokens=True)
+    if size != tokenizer.vocabulary.id_limit:
+        raise VerifyError(
+            f"tokenizers counts {size:,} ids in tokenizer.json, but there are "
+            f"{tokenizer.vocabulary.id_limit:,}"
+        )
+
+    def encode(text: str) -> list[int]:
+        ids: list[int] = loaded.encode(text, add_special_tokens=False).ids
+        return ids
+
+    return encode
+
+
+def _load_tiktoken(path: Path, tokenizer: Tokenizer) -> Callable[[str], list[int]]:
+    """By tiktoken's own class. Its file loader is not used: it caches files by path for good."""
+    from raybpe.formats.convert import to_tiktoken
+    from raybpe.formats.ranks import read_ranks
+
+    ranks = {token: rank for rank, token in read_ranks(path).items()}
+    encoding = to_tiktoken(tokenizer, ranks)
+
+    def encode(text: str) -> list[int]:
+        ids: list[int] = encoding.encode(text, allowed_special="all")
+        return ids
+
+    return encode
+
+
+def _compare(
+    tokenizer: Tokenizer,
+    encode: Callable[[str], list[int]],
+    texts: Sequence[str],
+    expected: Sequence[Sequence[int]],
+    library: str,
+) -> str | None:
+    """None when all ids are equal, a sentence when newer characters explain the difference."""
+    newer: set[str] = set()
+    for text, ids in zip(texts, expected, strict=True):
+        if encode(text) == list(ids):
+            continue
+        unknown = unknown_characters(text, library)
+        for piece in _without(text, unknown):
+            theirs, ours = encode(piece), tokenizer.encode(piece)
+            if theirs != ours:
+                raise VerifyError(_describe(tokenizer, library, piece, theirs, ours))
+        newer |= unknown
+    if not newer:
+        return None
+    names = " ".join(f"U+{ord(char):04X}" for char in sorted(newer)[:20])
+    return (
+        f"{len(newer)} characters in the sample are newer than the Unicode version of {library}, "
+        f"which takes them for neither letters nor numbers: {names}"
+    )
+
+
+def unknown_characters(text: str, library: str) -> set[str]:
+    """The characters of a text that `regex` knows and the library's regex engine does not."""
+    import regex
+
+    candidates = {char for char in text if ord(char) > 127}
+    assigned = {char for char in candidates if not regex.fullmatch(r"\p{Cn}", char)}
+    return {char for char in assigned if _is_unassigned(char, library)}
+
+
+def _is_unassigned(char: str, library: str) -> bool:
+    if library == "tokenizers":
+        from tokenizers import Regex, pre_tokenizers
+
+        split = pre_tokenizers.Split(Regex(r"\p{Cn}"), "removed", invert=True)
+        return bool(split.pre_tokenize_str(char))
+    import tiktoken
+
+    probe = tiktoken.Encoding(
+        "probe",
+        pat_str=r"\p{Cn}",
+        mergeable_ranks={bytes([byte]): byte for byte in range(256)},
+        special_tokens={},
+    )
+    return bool(probe.encode_ordinary(char))
+
+
+def _without(text: str, characters: set[str]) -> list[str]:
+    """The stretches of a text between some characters."""
+    if not characters:
+        return [text]
+    pieces = [""]
+    for char in text:
+        if char in characters:
+            pieces.append("")
+        else:
+            pieces[-1] += char
+    return [piece for piece in pieces if piece]
+
+
+def _describe(
+    tokenizer: Tokenizer, library: str, text: str, theirs: Sequence[int], ours: Sequence[int]
+) -> str:
+    at = next(
+        (i for i, (a, b) in enumerate(zip(theirs, ours, strict=False)) if a != b),
+        min(len(theirs), len(ours)),
+    )
+    before = tokenizer.decode_bytes(ours[:at])
+    return (
+        f"{library} gives other ids than raybpe after byte {len(before)} of the text "
+        f"{text!r:.80}: {list(theirs[at : at + 4])} where raybpe gives {list(ours[at : at + 4])} "
+        f"(pattern {tokenizer.pattern.name or tokenizer.pattern.regex!r:.200})"
+    )
