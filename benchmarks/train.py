@@ -25,14 +25,14 @@ from raybpe.settings import parse_size
 
 HERE = Path(__file__).resolve().parent
 
-# Options that make raybpe count and number as the rival does, where it can.
-SAME_RULES: dict[str, list[str]] = {
-    "raybpe-ray": [],
-    "tokenizers": [],
-    "gigatoken": [],
-    "gigabpe": ["--documents", "lines", "--no-special-tokens"],
-    "rustbpe": ["--compat", "rustbpe"],
-    "bpeasy": ["--compat", "bpeasy"],
+# The raybpe that counts and numbers as the rival does; none for sentencepiece.
+SAME_RULES = {
+    "raybpe-ray": "raybpe",
+    "tokenizers": "raybpe",
+    "gigatoken": "raybpe",
+    "gigabpe": "raybpe-lines",
+    "rustbpe": "raybpe-as-rustbpe",
+    "bpeasy": "raybpe-as-rustbpe",
 }
 
 
@@ -55,11 +55,10 @@ def agreement(name: str, corpus: Path, vocab_size: int, outputs: dict[str, Path]
     """Whether the rival's merges are raybpe's under the rival's rules."""
     if name not in SAME_RULES:
         return "other rules"
-    ours = outputs["raybpe"]
-    if SAME_RULES[name]:
-        ours = outputs[name].parent / f"raybpe-as-{name}"
-        run([sys.executable, "-m", "raybpe", "train", str(corpus), "--vocab-size",
-             str(vocab_size), "--output", str(ours), "--quiet", *SAME_RULES[name]])  # fmt: skip
+    same = SAME_RULES[name]
+    ours = outputs.setdefault(same, outputs["raybpe"].with_name(same))
+    if not ours.exists():
+        run(command(same, corpus, vocab_size, ours))
     left, right = merged_tokens(str(ours)), merged_tokens(str(outputs[name]))
     shorter = min(len(left), len(right))  # alphabets of other sizes leave room for more merges
     for rank, (one, other) in enumerate(zip(left, right, strict=False)):

@@ -8,7 +8,8 @@ can be compared outside the timing.
 What each one counts (found by running them, see check_merges.py):
 
 - tokenizers: documents from an iterator, full byte alphabet, GPT-2's byte order;
-- gigabpe: lines, the separator as ordinary text, only the bytes that occur as alphabet;
+- gigabpe: lines with their ends, the separator as ordinary text, only the bytes that occur as
+  alphabet;
 - gigatoken: documents split on the special token, GPT-2's byte order;
 - rustbpe, bpeasy: documents from an iterator, base ids by byte value;
 - sentencepiece: its own normal form and rules; nothing to compare, a time only.
@@ -53,6 +54,20 @@ def train_raybpe(corpus: str, vocab_size: int, output: str, *more: str) -> None:
 
 def train_raybpe_ray(corpus: str, vocab_size: int, output: str) -> None:
     train_raybpe(corpus, vocab_size, output, "--executor", "ray")
+
+
+def train_raybpe_lines(corpus: str, vocab_size: int, output: str) -> None:
+    """As Hugging Face reads files: lines with their ends, the separator as ordinary text."""
+    import raybpe
+
+    with open(corpus, "rb") as lines:
+        raybpe.train_from_iterator(
+            lines, vocab_size, special_tokens=None, output=output, progress="none"
+        )
+
+
+def train_raybpe_as_rustbpe(corpus: str, vocab_size: int, output: str) -> None:
+    train_raybpe(corpus, vocab_size, output, "--compat", "rustbpe")
 
 
 def train_tokenizers(corpus: str, vocab_size: int, output: str) -> None:
@@ -155,6 +170,8 @@ def merged_tokens(output: str) -> list[bytes]:
 TRAINERS = {
     "raybpe": train_raybpe,
     "raybpe-ray": train_raybpe_ray,
+    "raybpe-lines": train_raybpe_lines,
+    "raybpe-as-rustbpe": train_raybpe_as_rustbpe,
     "tokenizers": train_tokenizers,
     "gigabpe": train_gigabpe,
     "gigatoken": train_gigatoken,
