@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from raybpe.config import RunOptions
+from raybpe.filesystems import is_local, local_path
 
 if TYPE_CHECKING:
     from raybpe.flow.executor import Executor
@@ -24,37 +26,63 @@ def export(
     executor: Executor,
     manifest: Manifest,
 ) -> None:
-    """Write the tokenizer to the output.
+    """Write the tokenizer to the output; for an object store, write here and upload.
 
     Raises:
         VerifyError: a library gives other ids than our own on the samples; nothing is replaced.
         OutputError: the output cannot be written; nothing is replaced.
     """
+    output = options.output
+    assert output is not None
+    if is_local(output):
+        _write(Path(local_path(output)), tokenizer, merged, samples, options, executor, manifest)
+        return
+    from raybpe import storage
+
+    with tempfile.TemporaryDirectory(prefix="raybpe-") as name:
+        folder = Path(name, "tokenizer")
+        _write(folder, tokenizer, merged, samples, options, executor, manifest)
+        # The manifest last: it says that the others are there.
+        for path in sorted(folder.iterdir(), key=lambda path: (path.name == "raybpe.json", path)):
+            storage.write(storage.join(output, path.name), path.read_bytes())
+
+
+def _write(
+    folder: Path,
+    tokenizer: Tokenizer,
+    merged: Merged,
+    samples: Sequence[str],
+    options: RunOptions,
+    executor: Executor,
+    manifest: Manifest,
+) -> None:
     from raybpe.formats import write_tokenizer
 
-    assert options.output is not None
-    with executor.progress.stage("write", None, "files"):
-        write_tokenizer(
+    with executor.progress.stage("write", None, "texts compared") as stage:
+        found = write_tokenizer(
             tokenizer,
-            options.output,
-            merge_counts=merged.counts,
+            folder,
+            merge_counts=merged.counts.tolist(),
             manifest=manifest.as_dict(),
-            sample=samples if options.verify else None,
+            sample=samples,
+            check=options.verify,
         )
+        stage.reach(found.texts)
+    for file, reason in found.left_out.items():
+        executor.progress.note(f"{file} is left out: {reason}")
+    for library, difference in found.known_differences.items():
+        executor.progress.note(f"{library}: {difference}")
 
 
-def load_ahead(verify: bool) -> threading.Thread:
-    """Import what writing and verifying need, while kernels that release the GIL run."""
+def load_ahead(options: RunOptions) -> None:
+    """Import what writing needs in a thread, while kernels that release the GIL count."""
 
     def load() -> None:
-        import raybpe.formats  # noqa: F401
+        import raybpe.tokenizer.tokenizer  # noqa: F401
+        from raybpe.formats.verify import preload
 
-        if verify:
-            with suppress(ImportError):
-                import tokenizers  # noqa: F401
-            with suppress(ImportError):
-                import tiktoken  # noqa: F401
+        if options.verify:
+            preload()
 
-    thread = threading.Thread(target=load, name="raybpe-imports", daemon=True)
-    thread.start()
-    return thread
+    if options.output is not None:
+        threading.Thread(target=load, name="raybpe-imports", daemon=True).start()

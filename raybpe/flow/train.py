@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from raybpe.config import CountConfig, RunOptions, TrainConfig
 from raybpe.flow import steps
 from raybpe.flow.executor import Counted, Executor, executor_for
-from raybpe.flow.export import export
+from raybpe.flow.export import export, load_ahead
 from raybpe.flow.manifest import Manifest
 from raybpe.flow.progress import progress_for
 from raybpe.flow.run_directory import RunDirectory
@@ -56,6 +56,7 @@ def train(
     """
     with executor_for(options, progress_for(options.progress)) as executor:
         directory = RunDirectory.open(inputs, config, config.counting, options, executor)
+        load_ahead(options)
         manifest = Manifest(config, executor)
         counted = _count(directory, config.counting, executor, manifest)
         result = _learn(counted, config, options, executor, manifest)
