@@ -37,17 +37,29 @@ class ReadStats:
         text_bytes: bytes of all documents.
         nulls: rows or records whose text is null.
         byte_order_marks: texts that begin with U+FEFF, which stays in the text.
+        skipped: members of archives that are not read: hidden, binary, or no files.
     """
 
     documents: int = 0
     text_bytes: int = 0
     nulls: int = 0
     byte_order_marks: int = 0
+    skipped: int = 0
 
     def add(self, other: ReadStats) -> None:
         """Add another part's figures to these."""
         for item in fields(self):
             setattr(self, item.name, getattr(self, item.name) + getattr(other, item.name))
+
+
+def holds_records(head: bytes, field: str) -> bool:
+    """Whether the first line of a `.json` file is a record of JSON lines with this field."""
+    line = head.removeprefix(BYTE_ORDER_MARK).lstrip().partition(b"\n")[0]
+    try:
+        look_up(orjson.loads(line), field, "", None)
+    except (orjson.JSONDecodeError, InputError):
+        return False
+    return True
 
 
 def mark_seen(piece: Block) -> bool:
@@ -101,7 +113,7 @@ class JsonLines:
                 if position is not None:
                     position += len(line) + 1
             if found:
-                yield pack(found, piece.source)
+                yield pack(found, _span(piece))
 
     def _text(self, line: bytes, source: str, position: int | None) -> bytes | None:
         try:
@@ -120,6 +132,19 @@ class JsonLines:
                 f"{type(value).__name__}, not a string; name the text with --field"
             )
         return _encode(value)
+
+
+def documents_of(
+    pieces: Iterator[Block], form: str, field: str, stats: ReadStats
+) -> Iterator[Block]:
+    """Make documents of the pieces of one text form."""
+    if form == "jsonl":
+        yield from JsonLines(field, stats).documents(pieces)
+        return
+    for piece in pieces:
+        if piece.offset == 0 and mark_seen(piece):
+            stats.byte_order_marks += 1
+        yield split_lines(piece) if form == "lines" else piece
 
 
 def look_up(record: Any, field: str, source: str, position: int | None) -> Any:
@@ -143,6 +168,12 @@ def look_up(record: Any, field: str, source: str, position: int | None) -> Any:
         f"{_place(source, position)}: each line must be a JSON object, this one is a "
         f"{type(record).__name__}"
     )
+
+
+def _span(piece: Block) -> str:
+    if piece.offset is None:
+        return piece.source
+    return f"{piece.source} (bytes {piece.offset:,} to {piece.offset + int(piece.ends[0]):,})"
 
 
 def _place(source: str, position: int | None) -> str:

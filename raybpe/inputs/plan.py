@@ -14,13 +14,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from raybpe.inputs.forms import Compression, Format
 
 STDIN = "-"
 UNKNOWN_SIZE = -1
+DIVISIBLE = ("text", "lines", "jsonl")  # formats that byte ranges divide, if not compressed
+ALL = -1  # as the end of a part: everything that is there
 
 PART_OVERHEAD_BYTES = 250_000  # opening a file costs about as much as counting this much text
 TEXT_PER_COMPRESSED_BYTE = 4  # usual for gzip and zstd on prose; only balances tasks
@@ -35,7 +37,7 @@ class Part:
         format: how to find documents.
         compression: what the bytes are packed with, or None.
         start: first byte, row group or record batch.
-        end: one past the last; `UNKNOWN_SIZE` for all of a stream.
+        end: one past the last; `ALL` where the number is not known.
         source_size: bytes in the file when it was planned, to notice that it changed.
         bytes: bytes of the file that this part stands for, for progress.
         field: name of the text in JSON lines and tables.
@@ -55,7 +57,8 @@ class Part:
     @property
     def weight(self) -> int:
         """Work in bytes of text, roughly."""
-        factor = TEXT_PER_COMPRESSED_BYTE if self.compression else 1
+        packed = self.compression is not None or self.format == "parquet"
+        factor = TEXT_PER_COMPRESSED_BYTE if packed else 1
         return max(self.bytes, 0) * factor
 
 
@@ -139,17 +142,7 @@ def split_bytes(part: Part, chunk_bytes: int) -> Iterator[Part]:
     """Cut a part of bytes into ranges of `chunk_bytes`, the last one shorter."""
     for start in range(part.start, part.end, chunk_bytes):
         end = min(start + chunk_bytes, part.end)
-        yield Part(
-            part.uri,
-            part.format,
-            part.compression,
-            start,
-            end,
-            part.source_size,
-            end - start,
-            part.field,
-            part.documents,
-        )
+        yield replace(part, start=start, end=end, bytes=end - start)
 
 
 def group(parts: Iterable[Part], chunk_bytes: int) -> tuple[Chunk, ...]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from raybpe.errors import InputError, UsageError
 from raybpe.filesystems import shown, split_query
+from raybpe.inputs.archives import JSON_HEAD_BYTES
+from raybpe.inputs.documents import holds_records
 from raybpe.inputs.find import Found, find_files
 from raybpe.inputs.forms import form_of
-from raybpe.inputs.plan import STDIN, Part, Plan, Source, group, split_bytes
+from raybpe.inputs.plan import ALL, DIVISIBLE, STDIN, Part, Plan, Source, group, split_bytes
+from raybpe.inputs.streams import open_stream
 
 
 def plan_inputs(
@@ -50,28 +54,63 @@ def plan_inputs(
         Source(shown(part.uri), part.source_size, part.format, part.compression) for part in wholes
     )
     parts = [piece for part in wholes for piece in _split(part, chunk_bytes)]
-    return Plan(group(parts, chunk_bytes), sources, findings.skipped, findings.notes)
+    notes = findings.notes + _text_notes(wholes)
+    return Plan(group(parts, chunk_bytes), sources, findings.skipped, notes)
+
+
+def _text_notes(wholes: Sequence[Part]) -> tuple[str, ...]:
+    """What to say about .json files that turned out not to be JSON lines."""
+    texts = [
+        part.uri
+        for part in wholes
+        if part.format != "jsonl" and form_of(split_query(part.uri)[0]).format == "json"
+    ]
+    if not texts:
+        return ()
+    return (
+        f"{len(texts):,} .json file(s) are read as text, because their first line is no JSON "
+        f"object with the field {wholes[0].field!r}, for example {shown(texts[0])}",
+    )
 
 
 def _whole(found: Found, documents: str, field: str) -> Part:
     form = form_of(split_query(found.uri)[0], documents)
-    return Part(
-        found.uri,
-        form.format,
-        form.compression,
-        0,
-        found.size,
-        found.size,
-        found.size,
-        field,
-        documents,
+    if form.compression and form.format in ("parquet", "arrow"):
+        raise InputError(
+            f"{shown(found.uri)} is a compressed table; decompress it (Parquet and Arrow compress "
+            "inside)"
+        )
+    size = found.size
+    part = Part(
+        found.uri, form.format, form.compression, 0, size, size, max(size, 0), field, documents
     )
+    return _settle_json(part) if part.format == "json" else part
+
+
+def _settle_json(part: Part) -> Part:
+    """Decide whether a .json file holds JSON lines or is text."""
+    with open_stream(part.uri, part.compression) as stream:
+        records = holds_records(stream.read(JSON_HEAD_BYTES), part.field)
+    return replace(part, format="jsonl" if records else part.documents)  # type: ignore[arg-type]
 
 
 def _split(part: Part, chunk_bytes: int) -> Iterator[Part]:
     if part.uri == STDIN:
-        yield part
-    elif part.compression is None and part.format in ("text", "lines", "jsonl"):
+        yield replace(part, end=ALL)
+    elif part.format in ("parquet", "arrow"):
+        yield from _split_table(part, chunk_bytes)
+    elif part.compression is None and part.format in DIVISIBLE:
         yield from split_bytes(part, chunk_bytes)
     else:
         yield part
+
+
+def _split_table(part: Part, chunk_bytes: int) -> Iterator[Part]:
+    if part.source_size <= chunk_bytes:  # saves reading the footer of every small file
+        yield replace(part, end=ALL)
+        return
+    from raybpe.inputs.tables import divide_arrow, divide_parquet
+
+    divide = divide_parquet if part.format == "parquet" else divide_arrow
+    for start, end, size in divide(part, chunk_bytes):
+        yield replace(part, start=start, end=end, bytes=size)

@@ -18,9 +18,12 @@ from typing import cast
 from raybpe.block import Block
 from raybpe.errors import ChangedInputError
 from raybpe.filesystems import RangeFile, shown
-from raybpe.inputs.documents import JsonLines, ReadStats, mark_seen, split_lines
+from raybpe.inputs.archives import stream_blocks, tar_blocks
+from raybpe.inputs.documents import ReadStats, documents_of
 from raybpe.inputs.pieces import Cutter, LineCutter, cut_stream, file_range
-from raybpe.inputs.plan import STDIN, Chunk, Part
+from raybpe.inputs.plan import DIVISIBLE, STDIN, Chunk, Part
+from raybpe.inputs.streams import open_stream
+from raybpe.inputs.tables import table_part
 
 
 def read_blocks(chunk: Chunk, cutter: Cutter, stats: ReadStats | None = None) -> Iterator[Block]:
@@ -45,16 +48,29 @@ def read_blocks(chunk: Chunk, cutter: Cutter, stats: ReadStats | None = None) ->
 
 
 def _read_part(part: Part, cutter: Cutter, stats: ReadStats) -> Iterator[Block]:
-    chosen = cutter if part.format == "text" else LineCutter()
-    name = shown(part.uri)
     if part.uri == STDIN:
-        stream = cast(io.BufferedReader, sys.stdin.buffer)
-        pieces = cut_stream(stream.readinto, chosen, "standard input")
+        stdin = cast(io.BufferedReader, sys.stdin.buffer)
+        pieces = cut_stream(stdin.readinto, _cutter_of(part, cutter), "standard input")
         yield from documents_of(pieces, part.format, part.field, stats)
-    else:
-        with open_part(part) as file:
-            pieces = file_range(file, part.start, part.end, chosen, name)
+        return
+    with open_part(part) as file:
+        if part.compression is None and part.format in DIVISIBLE:
+            chosen = _cutter_of(part, cutter)
+            pieces = file_range(file, part.start, part.end, chosen, shown(part.uri))
             yield from documents_of(pieces, part.format, part.field, stats)
+            return
+    if part.format in ("parquet", "arrow"):
+        yield from table_part(part, stats)
+        return
+    with open_stream(part.uri, part.compression) as stream:
+        if part.format == "tar":
+            yield from tar_blocks(stream, part, cutter, stats)
+        else:
+            yield from stream_blocks(stream, part.format, part, cutter, stats)
+
+
+def _cutter_of(part: Part, cutter: Cutter) -> Cutter:
+    return cutter if part.format == "text" else LineCutter()
 
 
 def open_part(part: Part) -> RangeFile:
@@ -71,16 +87,3 @@ def open_part(part: Part) -> RangeFile:
             "was planned; start again when nothing writes to it"
         )
     return file
-
-
-def documents_of(
-    pieces: Iterator[Block], form: str, field: str, stats: ReadStats
-) -> Iterator[Block]:
-    """Make documents of the pieces of one text form."""
-    if form == "jsonl":
-        yield from JsonLines(field, stats).documents(pieces)
-        return
-    for piece in pieces:
-        if piece.offset == 0 and mark_seen(piece):
-            stats.byte_order_marks += 1
-        yield split_lines(piece) if form == "lines" else piece

@@ -9,51 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from input_forms import SpaceCutter, texts
 
-from raybpe.block import PADDING_BYTES
 from raybpe.errors import ChangedInputError, InputError
-from raybpe.inputs import Plan, ReadStats, plan_inputs, read_blocks
+from raybpe.inputs import ReadStats, plan_inputs, read_blocks
 from raybpe.inputs.pieces import LineCutter, cut_stream
-
-SEPARATOR = b"<|endoftext|>"
-
-
-class SpaceCutter:
-    """Cuts before each space that follows a letter, never inside the separator."""
-
-    special_tokens = (SEPARATOR.decode(),)
-
-    def next_cut(self, data, position, end, final):
-        text = data[:end].tobytes()
-        for place in range(max(position, 1), end - (0 if final else len(SEPARATOR))):
-            if self._is_cut(text, place):
-                return place
-        return end if final else None
-
-    def last_cut(self, data, start, end):
-        text = data[:end].tobytes()
-        for place in range(end - len(SEPARATOR), start, -1):
-            if self._is_cut(text, place):
-                return place
-        return None
-
-    @staticmethod
-    def _is_cut(text, place):
-        return text[place : place + 1] == b" " and text[place - 1 : place].isalpha()
-
-
-def texts(plan: Plan, stats: ReadStats | None = None, cutter=None) -> list[bytes]:
-    """All documents of a plan, in order of the file."""
-    found = []
-    for chunk in sorted(plan.chunks, key=lambda chunk: (chunk.parts[0].uri, chunk.parts[0].start)):
-        for block in read_blocks(chunk, cutter or SpaceCutter(), stats):
-            assert len(block.data) >= block.ends[-1] + PADDING_BYTES
-            assert (block.ends >= block.starts).all()
-            assert (block.starts[1:] >= block.ends[:-1]).all()
-            for start, end in zip(block.starts, block.ends, strict=True):
-                found.append(block.data[start:end].tobytes())
-    return found
-
 
 LINES = [
     b"",

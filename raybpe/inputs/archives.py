@@ -1,0 +1,80 @@
+"""Tar shards: each member is read by its own suffix, as if it lay in a folder.
+
+A shard is read once from start to end, so it cannot be divided, and members may be compressed
+themselves. Left out and counted, as in folders: hidden and binary members, links and devices.
+Tables inside a shard are held in memory as a whole, because they are not read from start to end;
+everything else streams.
+"""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pyarrow as pa
+
+from raybpe.block import Block
+from raybpe.errors import InputError
+from raybpe.inputs.documents import ReadStats, documents_of, holds_records
+from raybpe.inputs.forms import BINARY_SUFFIXES, SNIFF_BYTES, form_of, suffix
+from raybpe.inputs.pieces import READ_BYTES, Cutter, LineCutter, cut_stream
+from raybpe.inputs.plan import ALL, Part
+from raybpe.inputs.streams import Stream, open_member
+from raybpe.inputs.tables import table_blocks
+
+JSON_HEAD_BYTES = 2**20  # the first record of a .json file is looked for in this much
+
+
+def tar_blocks(stream: Stream, part: Part, cutter: Cutter, stats: ReadStats) -> Iterator[Block]:
+    """Documents of the members of an open tar file.
+
+    Raises:
+        InputError: the archive is cut off or corrupt, or a member cannot be read.
+    """
+    try:
+        with tarfile.open(fileobj=cast(Any, stream), mode="r|", bufsize=READ_BYTES) as archive:
+            for member in archive:
+                if member.isdir():
+                    continue
+                file = archive.extractfile(member) if member.isfile() else None
+                if file is None or _left_out(member.name):
+                    stats.skipped += 1
+                    continue
+                name = f"{stream.name}: {member.name}"
+                yield from _member_blocks(file, name, member.name, part, cutter, stats)
+    except tarfile.TarError as error:
+        raise InputError(f"{stream.name} is cut off or corrupt: {error}; copy it again") from error
+
+
+def _left_out(name: str) -> bool:
+    hidden = any(piece.startswith(".") for piece in name.removeprefix("./").split("/"))
+    return hidden or suffix(name) in BINARY_SUFFIXES
+
+
+def _member_blocks(
+    file: Any, name: str, path: str, part: Part, cutter: Cutter, stats: ReadStats
+) -> Iterator[Block]:
+    form = form_of(path, part.documents)
+    stream = open_member(file, form.compression, name)
+    if not form.known and b"\0" in stream.peek(SNIFF_BYTES):
+        stats.skipped += 1
+    elif form.format == "tar":
+        yield from tar_blocks(stream, part, cutter, stats)
+    elif form.format in ("parquet", "arrow"):
+        table = Part(name, form.format, None, 0, ALL, ALL, 0, part.field, part.documents)
+        yield from table_blocks(pa.BufferReader(stream.read()), table, name, stats)
+    else:
+        yield from stream_blocks(stream, form.format, part, cutter, stats)
+
+
+def stream_blocks(
+    stream: Stream, kind: str, part: Part, cutter: Cutter, stats: ReadStats
+) -> Iterator[Block]:
+    """Documents of an open stream of text, lines or JSON lines."""
+    if kind == "json":
+        records = holds_records(stream.peek(JSON_HEAD_BYTES), part.field)
+        kind = "jsonl" if records else part.documents
+    chosen = cutter if kind == "text" else LineCutter()
+    pieces = cut_stream(stream.read_into, chosen, stream.name)
+    yield from documents_of(pieces, kind, part.field, stats)

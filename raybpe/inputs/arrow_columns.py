@@ -1,0 +1,126 @@
+"""Text columns of Arrow arrays as blocks, without copying where the buffers allow it.
+
+Strings and bytes of every layout are taken: `string`, `large_string`, `binary`, `large_binary`
+as they are; views, dictionaries and fixed-size binary are brought into the plain layout first.
+A null is no document and is counted. The documents of a block lie where Arrow holds them; a
+block is copied only when fewer than `PADDING_BYTES` readable bytes follow it, which is the case
+for the last one of an array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from raybpe.block import PADDING_BYTES, Block
+from raybpe.errors import InputError
+from raybpe.inputs.documents import ReadStats
+from raybpe.inputs.pieces import READ_BYTES
+
+_WIDTHS: dict[pa.DataType, Any] = {
+    pa.string(): np.int32,
+    pa.binary(): np.int32,
+    pa.large_string(): np.int64,
+    pa.large_binary(): np.int64,
+}
+
+
+def find_column(data: Any, field: str, source: str) -> Any:
+    """The column of a table or record batch with this name, or with this dotted path.
+
+    Raises:
+        InputError: there is none; its message names the columns.
+    """
+    if field in data.schema.names:
+        return data.column(field)
+    parts = field.split(".")
+    if parts[0] in data.schema.names:
+        column = data.column(parts[0])
+        for part in parts[1:]:
+            column = _child(column, part)
+            if column is None:
+                break
+        else:
+            return column
+    raise InputError(
+        f"{source} has no column {field!r}; its columns are "
+        f"{', '.join(data.schema.names) or 'none'}. Name the text with --field"
+    )
+
+
+def _child(column: Any, name: str) -> Any:
+    if not pa.types.is_struct(column.type) or column.type.get_field_index(name) < 0:
+        return None
+    import pyarrow.compute as pc
+
+    return pc.struct_field(column, name)  # null where the parent is null
+
+
+def check_field(schema: pa.Schema, field: str, source: str) -> None:
+    """Refuse a schema without such a text column before anything is read."""
+    column = find_column(schema.empty_table(), field, source)
+    _plain(pa.array([], column.type), source)
+
+
+def array_blocks(array: pa.Array, source: str, stats: ReadStats) -> Iterator[Block]:
+    """Blocks of about 4 MB of the non-null values of one array.
+
+    Raises:
+        InputError: it does not hold text or bytes.
+    """
+    array = _plain(array, source)
+    stats.nulls += array.null_count
+    rows = len(array)
+    if array.null_count == rows:
+        return
+    _, offset_buffer, data_buffer = array.buffers()
+    offsets = np.frombuffer(offset_buffer, _WIDTHS[array.type])[array.offset :][: rows + 1]
+    data = np.frombuffer(data_buffer or b"", np.uint8)
+    starts, ends = offsets[:-1].astype(np.int64), offsets[1:].astype(np.int64)
+    if array.null_count:
+        kept = array.is_valid().to_numpy(zero_copy_only=False)
+        starts, ends = starts[kept], ends[kept]
+    # Rows whose text begins in the same stretch of READ_BYTES go into one block.
+    stretch = (starts - starts[0]) // READ_BYTES
+    edges = np.flatnonzero(np.diff(stretch)) + 1
+    for first, last in zip([0, *edges.tolist()], [*edges.tolist(), len(starts)], strict=True):
+        yield _slice(data, starts[first:last], ends[first:last], source)
+
+
+def _slice(data: Any, starts: Any, ends: Any, source: str) -> Block:
+    low, high = int(starts[0]), int(ends[-1])
+    if high + PADDING_BYTES <= len(data):
+        text = data[low : high + PADDING_BYTES]
+    else:
+        text = np.zeros(high - low + PADDING_BYTES, np.uint8)
+        text[: high - low] = data[low:high]
+    return Block(text, starts - low, ends - low, source, None)
+
+
+def _plain(array: pa.Array, source: str) -> pa.Array:
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    kind = array.type
+    if kind in _WIDTHS:
+        return array
+    if pa.types.is_dictionary(kind):
+        return _plain(array.cast(_large(kind.value_type, source)), source)
+    return array.cast(_large(kind, source))
+
+
+def _large(kind: pa.DataType, source: str) -> pa.DataType:
+    """The plain layout with 64-bit offsets of a type of text."""
+    types = pa.types
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return pa.large_string()
+    if types.is_null(kind) or types.is_binary_view(kind) or types.is_fixed_size_binary(kind):
+        return pa.large_binary()
+    if types.is_binary(kind) or types.is_large_binary(kind):
+        return pa.large_binary()
+    raise InputError(
+        f"{source}: the column holds {kind}, not text; name a column of strings or bytes with "
+        "--field"
+    )
