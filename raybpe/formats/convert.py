@@ -9,6 +9,7 @@ from raybpe.errors import UsageError
 from raybpe.formats.dialects import translate
 from raybpe.formats.hf import END_TOKENS, render_hf
 from raybpe.formats.ranks import ranks_of
+from raybpe.formats.source import Source
 
 if TYPE_CHECKING:
     from raybpe.tokenizer.tokenizer import Tokenizer
@@ -25,7 +26,7 @@ def to_hf(tokenizer: Tokenizer) -> Any:
         from tokenizers import Tokenizer as HuggingFace
     except ImportError:
         raise _missing("tokenizers") from None
-    return HuggingFace.from_buffer(render_hf(tokenizer))
+    return HuggingFace.from_buffer(render_hf(Source(tokenizer)))
 
 
 def to_tiktoken(tokenizer: Tokenizer, ranks: Mapping[bytes, int] | None = None) -> Any:
@@ -75,7 +76,8 @@ def to_transformers(tokenizer: Tokenizer) -> Any:
         raise _missing("transformers") from None
     texts = list(tokenizer.special_tokens)
     end = next((text for text in END_TOKENS if text in texts), None)
-    return PreTrainedTokenizerFast(
+    make: Any = PreTrainedTokenizerFast
+    return make(
         tokenizer_object=to_hf(tokenizer),
         eos_token=end,
         additional_special_tokens=[text for text in texts if text != end],

@@ -10,52 +10,43 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import orjson
 
 from raybpe.errors import FormatError
-from raybpe.formats.byte_text import to_text
 from raybpe.formats.files import read_json_object, read_text
-from raybpe.formats.names import from_names, merges_of, to_names
+from raybpe.formats.names import from_names, merges_of
 from raybpe.formats.parts import Parts
-
-if TYPE_CHECKING:
-    from raybpe.tokenizer.tokenizer import Tokenizer
+from raybpe.formats.source import Source, lines
 
 HEADER = "#version: 0.2\n"
 _LOOKS_SPECIAL = re.compile(r"<[^<>\s]+>|\[[A-Z_0-9]+\]")
 
 
-def render_vocab(tokenizer: Tokenizer) -> bytes:
+def render_vocab(source: Source) -> bytes:
     """`vocab.json`.
 
     Raises:
         FormatError: two tokens would have one name.
     """
-    return orjson.dumps(to_names(tokenizer.vocabulary)) + b"\n"
+    return orjson.dumps(source.names) + b"\n"
 
 
-def render_merges(tokenizer: Tokenizer, *, header: bool = True) -> bytes:
+def render_merges(source: Source, *, header: bool = True) -> bytes:
     """`merges.txt`.
 
     Raises:
         FormatError: a merge would be read as the header.
     """
-    vocabulary = tokenizer.vocabulary
-    texts = dict(zip(vocabulary.tokens, to_text(list(vocabulary.tokens.values())), strict=True))
-    rows = vocabulary.merge_ids
-    lines = [
-        f"{texts[left]} {texts[right]}\n"
-        for left, right in zip(rows[:, 0].tolist(), rows[:, 1].tolist(), strict=True)
-    ]
-    for rank, line in enumerate(lines):
-        if line.startswith("#version"):
-            raise FormatError(
-                f"merge {rank} would be the line {line!r}, which readers of merges.txt take for a "
-                "header and skip"
-            )
-    return ((HEADER if header else "") + "".join(lines)).encode()
+    left, right = source.merge_names
+    text = lines(left, " ", right, "\n")
+    if text.startswith("#version") or "\n#version" in text:
+        rank = next(i for i, part in enumerate(left) if part.startswith("#version"))
+        raise FormatError(
+            f"merge {rank} would be the line '{left[rank]} {right[rank]}', which readers of "
+            "merges.txt take for a header and skip"
+        )
+    return ((HEADER if header else "") + text).encode()
 
 
 def read_gpt2(
@@ -88,15 +79,15 @@ def read_gpt2(
 
 def _read_pairs(path: Path) -> tuple[list[list[str]], int]:
     """Merges in printable characters, and the number of the line that holds the first."""
-    lines = read_text(path).split("\n")
-    while lines and not lines[-1].strip():
-        lines.pop()
-    has_header = bool(lines) and lines[0].startswith("#version")
-    pairs = [line.removesuffix("\r").split(" ") for line in lines[has_header:]]
+    rows = read_text(path).split("\n")
+    while rows and not rows[-1].strip():
+        rows.pop()
+    has_header = bool(rows) and rows[0].startswith("#version")
+    pairs = [row.removesuffix("\r").split(" ") for row in rows[has_header:]]
     if set(map(len, pairs)) - {2} or not all(left and right for left, right in pairs):
         at = next(i for i, pair in enumerate(pairs) if len(pair) != 2 or not all(pair))
         raise FormatError(
-            f"{path}: line {at + 1 + has_header} is {lines[at + has_header]!r:.80}, not two tokens "
+            f"{path}: line {at + 1 + has_header} is {rows[at + has_header]!r:.80}, not two tokens "
             "with one space between"
         )
     return pairs, 1 + has_header

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from raybpe.formats.dialects import translate
-from raybpe.formats.names import to_names
+from raybpe.formats.source import Source
 
 if TYPE_CHECKING:
     from raybpe.pretokenize import Pattern
@@ -22,15 +22,13 @@ if TYPE_CHECKING:
 END_TOKENS = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|eot|>")
 
 
-def render_hf(tokenizer: Tokenizer) -> bytes:
+def render_hf(source: Source) -> bytes:
     """The file.
 
     Raises:
         FormatError: two tokens would have one name, or Oniguruma reads the pattern differently.
     """
-    names = to_names(tokenizer.vocabulary)
-    text_of = list(names)  # every id has an entry, in id order
-    rows = tokenizer.vocabulary.merge_ids
+    tokenizer = source.tokenizer
     parts: dict[str, Any] = {
         "version": "1.0",
         "truncation": None,
@@ -49,19 +47,17 @@ def render_hf(tokenizer: Tokenizer) -> bytes:
             "fuse_unk": False,
             "byte_fallback": False,
             "ignore_merges": tokenizer.ignore_merges,
-            "vocab": names,
-            "merges": [
-                (text_of[left], text_of[right])
-                for left, right in zip(rows[:, 0].tolist(), rows[:, 1].tolist(), strict=True)
-            ],
+            "vocab": source.names,
+            "merges": list(zip(*source.merge_names, strict=True)),
         },
     }
     lines = [orjson.dumps(key) + b": " + orjson.dumps(value) for key, value in parts.items()]
     return b"{\n" + b",\n".join(lines) + b"\n}\n"
 
 
-def render_config(tokenizer: Tokenizer) -> bytes:
+def render_config(source: Source) -> bytes:
     """`tokenizer_config.json`: what `transformers` reads beside `tokenizer.json`."""
+    tokenizer = source.tokenizer
     config: dict[str, Any] = {
         "added_tokens_decoder": {
             str(number): {key: value for key, value in _added(text, number).items() if key != "id"}
@@ -75,9 +71,9 @@ def render_config(tokenizer: Tokenizer) -> bytes:
     return _pretty(config)
 
 
-def render_special_tokens_map(tokenizer: Tokenizer) -> bytes:
+def render_special_tokens_map(source: Source) -> bytes:
     """`special_tokens_map.json`: which special token plays which part."""
-    return _pretty(_roles(tokenizer))
+    return _pretty(_roles(source.tokenizer))
 
 
 def pre_tokenizer(pattern: Pattern) -> dict[str, Any]:

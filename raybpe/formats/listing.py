@@ -9,10 +9,8 @@ was there when it was merged, empty where that is not known. Tokens are shown as
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from raybpe.tokenizer.tokenizer import Tokenizer
+from raybpe.formats.source import Source, lines
 
 HEADER = "rank\tleft\tright\ttoken\tcount\n"
 _SPACE = "␠"
@@ -48,21 +46,16 @@ def _character(char: str) -> str:
     return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
 
 
-def render_listing(tokenizer: Tokenizer, merge_counts: Sequence[int] | None = None) -> bytes:
+def render_listing(source: Source, merge_counts: Sequence[int] | None = None) -> bytes:
     """The file.
 
     Args:
-        tokenizer: whose merges to list.
+        source: whose merges to list.
         merge_counts: count of each pair when it was merged, in rank order.
     """
-    vocabulary = tokenizer.vocabulary
-    shown = {number: readable(token) for number, token in vocabulary.tokens.items()}
-    rows = vocabulary.merge_ids.tolist()
-    if merge_counts is None:
-        lines = [f"{i}\t{shown[a]}\t{shown[b]}\t{shown[c]}\t\n" for i, (a, b, c) in enumerate(rows)]
-    else:
-        lines = [
-            f"{i}\t{shown[a]}\t{shown[b]}\t{shown[c]}\t{count}\n"
-            for i, ((a, b, c), count) in enumerate(zip(rows, merge_counts, strict=True))
-        ]
-    return (HEADER + "".join(lines)).encode()
+    shown = source.shown_by_id(list(map(readable, source.tokenizer.vocab.values())))
+    left, right, token = (source.pick(shown, column) for column in range(3))
+    counts: Sequence[str] | str = "" if merge_counts is None else list(map(str, merge_counts))
+    ranks = list(map(str, range(len(left))))
+    rows = lines(ranks, "\t", left, "\t", right, "\t", token, "\t", counts, "\n")
+    return (HEADER + rows).encode()

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from raybpe.config import MAX_VOCAB_SIZE
 from raybpe.errors import FormatError
 from raybpe.formats.byte_text import to_bytes, to_text
@@ -28,6 +30,7 @@ def to_names(vocabulary: Vocabulary) -> dict[str, int]:
     """
     tokens = vocabulary.tokens
     by_id = dict(zip(tokens, to_text(list(tokens.values())), strict=True))
+    _check_merged_specials(vocabulary, by_id)
     by_id.update((number, text) for text, number in vocabulary.special_tokens.items())
     gaps = vocabulary.id_limit - len(tokens)
     if gaps > MAX_FILLERS:
@@ -45,6 +48,17 @@ def to_names(vocabulary: Vocabulary) -> dict[str, int]:
             "text to ids cannot hold this vocabulary"
         )
     return names
+
+
+def _check_merged_specials(vocabulary: Vocabulary, by_id: Mapping[int, str]) -> None:
+    """A special token that is also part of a merge needs one name for both."""
+    merged = {int(number) for number in np.unique(vocabulary.merge_ids)}
+    for text, number in vocabulary.special_tokens.items():
+        if number in merged and by_id[number] != text:
+            raise FormatError(
+                f"the special token {text!r} is also part of a merge, where it would be written as "
+                f"{by_id[number]!r}; files that map text to ids can hold one of the two"
+            )
 
 
 def from_names(

@@ -21,6 +21,7 @@ from raybpe.config import MAX_VOCAB_SIZE
 from raybpe.errors import FormatError
 from raybpe.formats.files import read_file
 from raybpe.formats.parts import Parts
+from raybpe.formats.source import Source
 
 if TYPE_CHECKING:
     from raybpe.tokenizer.tokenizer import Tokenizer
@@ -74,18 +75,16 @@ def ranks_of(tokenizer: Tokenizer) -> dict[bytes, int]:
     return ranks
 
 
-def render_ranks(tokenizer: Tokenizer) -> bytes:
+def render_ranks(source: Source) -> bytes:
     """The file.
 
     Raises:
         FormatError: tiktoken would merge otherwise.
     """
+    ranks = ranks_of(source.tokenizer)
     encode = binascii.b2a_base64
     return b"".join(
-        [
-            b"%s %d\n" % (encode(token, newline=False), rank)
-            for token, rank in ranks_of(tokenizer).items()
-        ]
+        [b"%s %d\n" % (encode(token, newline=False), rank) for token, rank in ranks.items()]
     )
 
 

@@ -24,12 +24,13 @@ from raybpe.formats.listing import render_listing
 from raybpe.formats.manifest import FILE_NAME as MANIFEST
 from raybpe.formats.manifest import render_manifest
 from raybpe.formats.ranks import render_ranks
+from raybpe.formats.source import Source
 from raybpe.formats.verify import Verification, verify
 
 if TYPE_CHECKING:
     from raybpe.tokenizer.tokenizer import Tokenizer
 
-Renderer = Callable[["Tokenizer"], bytes]
+Renderer = Callable[[Source], bytes]
 
 _HF: dict[str, Renderer] = {"tokenizer.json": render_hf}
 _TRANSFORMERS: dict[str, Renderer] = {
@@ -44,7 +45,10 @@ EXPORTS: dict[str, dict[str, Renderer]] = {
     "transformers": _TRANSFORMERS,
     "tiktoken": _TIKTOKEN,
     "gpt2": _GPT2,
-    "cs336": {"vocab.json": render_vocab, "merges.txt": lambda t: render_merges(t, header=False)},
+    "cs336": {
+        "vocab.json": render_vocab,
+        "merges.txt": lambda source: render_merges(source, header=False),
+    },
 }
 _FOLDER = (_TRANSFORMERS, _GPT2, _TIKTOKEN)  # each of these is written whole or left out
 
@@ -68,16 +72,17 @@ def render(tokenizer: Tokenizer, merge_counts: Sequence[int] | None = None) -> R
     Raises:
         FormatError: neither tokenizer.json nor the GPT-2 files can hold the tokenizer.
     """
+    source = Source(tokenizer)
     files: dict[str, bytes] = {}
     left_out: dict[str, str] = {}
     for group in _FOLDER:
         try:
-            files.update({name: renderer(tokenizer) for name, renderer in group.items()})
+            files.update({name: renderer(source) for name, renderer in group.items()})
         except FormatError as error:
             left_out.update(dict.fromkeys(group, str(error)))
     if "vocab.json" in left_out and "tokenizer.json" in left_out:
         raise FormatError(f"no format can hold this tokenizer: {left_out['vocab.json']}")
-    files["merges.tsv"] = render_listing(tokenizer, merge_counts)
+    files["merges.tsv"] = render_listing(source, merge_counts)
     return Rendered(files, left_out)
 
 
@@ -87,8 +92,7 @@ def write_tokenizer(
     *,
     merge_counts: Sequence[int] | None = None,
     manifest: Mapping[str, Any] | None = None,
-    sample: Sequence[str] = (),
-    check: bool = True,
+    sample: Sequence[str] | None = (),
 ) -> Verification:
     """Write every format into a folder, load each back and compare.
 
@@ -97,8 +101,8 @@ def write_tokenizer(
         folder: made if it is not there. Other files in it stay.
         merge_counts: count of each pair when it was merged, for merges.tsv.
         manifest: the run's account, for raybpe.json.
-        sample: texts on which ids are compared, besides built-in ones.
-        check: whether to load and compare.
+        sample: texts on which ids are compared, besides built-in ones; None loads and compares
+            nothing.
 
     Returns:
         What was compared, and the files that were left out and why.
@@ -112,7 +116,7 @@ def write_tokenizer(
     rendered = render(tokenizer, merge_counts)
     with _temporary_beside(target) as temporary:
         _put(temporary, rendered.files)
-        found = verify(temporary, tokenizer, sample) if check else Verification()
+        found = Verification() if sample is None else verify(temporary, tokenizer, sample)
         found = found.with_left_out(rendered.left_out)
         account = render_manifest(
             tokenizer, rendered.files, rendered.left_out, found.as_dict(), manifest or {}
@@ -141,7 +145,8 @@ def export_tokenizer(
         VerifyError: a loader gives other ids.
         OutputError: the output cannot be written.
     """
-    files = {name: renderer(tokenizer) for name, renderer in EXPORTS[format].items()}
+    source = Source(tokenizer)
+    files = {name: renderer(source) for name, renderer in EXPORTS[format].items()}
     target = Path(output)
     only = next(iter(files)) if len(files) == 1 else None
     if only is None or target.suffix != Path(only).suffix or target.is_dir():
