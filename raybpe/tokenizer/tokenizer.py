@@ -1,31 +1,39 @@
 """The tokenizer in use: text to ids and back.
 
-A `Tokenizer` is immutable and safe to use from several threads. Encoding never loses anything:
+A `Tokenizer` never changes and is safe to use from several threads. Encoding loses nothing:
 ``decode_bytes(encode(b)) == b`` for all bytes, ``decode(encode(s)) == s`` for every str.
 
-Which text becomes a special token is the CS336 rule unless said otherwise: every declared special
-token always does, the longest wins where several begin at the same place, and with none declared
-all text is ordinary. Bytes that are not UTF-8 are tokens of one byte each and, like special
-tokens, separate the texts around them.
+Which text becomes a special token is the CS336 rule unless a call says otherwise: every declared
+special token always does, the longest wins where several begin at the same place, and with none
+declared all text is ordinary. Bytes that are not UTF-8 (lone surrogates of a str among them) are
+tokens of one byte each and, like special tokens, separate the texts around them.
+
+Constructing one loads no kernel; the first call that encodes does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import hashlib
+import html
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from raybpe.errors import UsageError
-from raybpe.tokenizer.plain import PlainEncoder
+from raybpe.tokenizer.special import SpecialChoice, choose_specials
+from raybpe.tokenizer.stream import DecodeStream
+from raybpe.tokenizer.text import decode_text, unit_starts
 from raybpe.tokenizer.vocabulary import SpecialTokens, Vocabulary
 
 if TYPE_CHECKING:
     from raybpe.pretokenize import Pattern
+    from raybpe.tokenizer.encoder import Encoder
 
-AllowedSpecial = Literal["all"] | Collection[str]
+_IDS_AT_A_TIME = 1 << 20  # of an array that is decoded
 
 
 class Tokenizer:
@@ -39,6 +47,11 @@ class Tokenizer:
         pattern: a named pattern, a regex, or a `Pattern`.
         ignore_merges: a pretoken that is a token becomes that token, whatever the merges say (as
             in Llama 3 and tiktoken).
+
+    Attributes:
+        vocabulary: the checked tables behind `vocab`, `merges` and `special_tokens`.
+        pattern: how text is split into pretokens. Stretches that it does not match are pretokens
+            as well.
 
     Raises:
         FormatError: the vocabulary lacks a byte, a merge is listed twice or uses unknown tokens,
@@ -60,7 +73,12 @@ class Tokenizer:
         self.pattern: Pattern = resolve_pattern(pattern) if isinstance(pattern, str) else pattern
         self.vocabulary = Vocabulary(vocab, merges, special_tokens)
         self.ignore_merges = ignore_merges
-        self._encoder = PlainEncoder(self.vocabulary, self.pattern.regex, ignore_merges)
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        from raybpe.tokenizer.encoder import Encoder
+
+        return Encoder(self.vocabulary, self.pattern, self.ignore_merges)
 
     @property
     def vocab(self) -> dict[int, bytes]:
@@ -86,44 +104,105 @@ class Tokenizer:
         self,
         text: str | bytes,
         *,
-        allowed_special: AllowedSpecial = "all",
-        disallowed_special: AllowedSpecial = (),
+        allowed_special: SpecialChoice = "all",
+        disallowed_special: SpecialChoice = (),
     ) -> list[int]:
-        """Ids of a text."""
-        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
-        allowed = set(self.special_tokens if allowed_special == "all" else allowed_special)
-        return self._encoder.encode(data, allowed)
+        """Ids of a text.
+
+        Args:
+            text: str, or bytes that need not be UTF-8.
+            allowed_special: special tokens that become their id: "all", or a set.
+            disallowed_special: special tokens that are refused: "all" (those not allowed), or a
+                set. Text of special tokens that are in neither is ordinary text. tiktoken's own
+                defaults are ``allowed_special=set(), disallowed_special="all"``.
+
+        Raises:
+            UsageError: the text holds a disallowed special token.
+        """
+        if allowed_special == "all" and not disallowed_special:
+            return self._encoder.encode_list(text)
+        specials = choose_specials(text, self.special_tokens, allowed_special, disallowed_special)
+        return self._encoder.encode_list(text, specials)
+
+    def encode_ordinary(self, text: str | bytes) -> list[int]:
+        """Ids of a text in which nothing is special."""
+        return self._encoder.encode_list(text, ())
 
     def encode_batch(
         self, texts: Iterable[str | bytes], *, threads: int | None = None
     ) -> list[list[int]]:
-        """Ids of each text."""
-        return [self.encode(text) for text in texts]
+        """Ids of each text; `threads` None takes all cores where it pays."""
+        return self._encoder.encode_batch(list(texts), threads=threads)
 
-    def encode_iterable(self, texts: Iterable[str]) -> Iterator[int]:
-        """Ids of the joined text."""
-        yield from self.encode("".join(texts))
+    def encode_iterable(self, texts: Iterable[str | bytes]) -> Iterator[int]:
+        """Ids of the joined texts, one by one, in memory set by one text.
 
-    def encode_to_numpy(self, text: str | bytes, *, threads: int | None = None) -> npt.NDArray[Any]:
-        """Ids as an array: uint16 when every id fits, else uint32."""
-        dtype = np.uint16 if self.vocabulary.id_limit <= 1 << 16 else np.uint32
-        return np.array(self.encode(text), dtype)
+        Up to 64 kB of text are gathered before the first id comes. Only a pattern that runs on the
+        `regex` package needs more, when special tokens are further apart.
+        """
+        return self._encoder.encode_iterable(texts)
+
+    def encode_to_numpy(
+        self, text: str | bytes | npt.NDArray[np.uint8], *, threads: int | None = None
+    ) -> npt.NDArray[np.uint16 | np.uint32]:
+        """Ids as an array of uint16 when every id of the vocabulary fits, else uint32.
+
+        Takes what gives its bytes as a buffer, without a copy: bytes, memory maps, uint8 arrays.
+        `threads` None takes all cores for large texts.
+        """
+        return self._encoder.encode(text, threads=threads)
 
     def count_tokens(self, text: str | bytes) -> int:
         """How many ids `text` has."""
-        return len(self.encode(text))
+        return self._encoder.count(text)
 
-    def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """Bytes of some ids."""
-        tokens = self.vocabulary.tokens
+    def decode_bytes(self, ids: Iterable[int] | npt.NDArray[Any]) -> bytes:
+        """Bytes of some ids.
+
+        Raises:
+            UsageError: the vocabulary has no such id.
+        """
+        if isinstance(ids, np.ndarray):
+            flat = ids.ravel()
+            parts = range(0, len(flat), _IDS_AT_A_TIME)
+            return b"".join(
+                [self.decode_bytes(flat[at : at + _IDS_AT_A_TIME].tolist()) for at in parts]
+            )
         try:
-            return b"".join([tokens[number] for number in ids])
-        except KeyError as error:
-            raise UsageError(f"id {error.args[0]} is not in the vocabulary") from None
+            return b"".join(map(self.vocabulary.tokens.__getitem__, ids))
+        except (KeyError, TypeError) as error:
+            unknown = error.args[0] if isinstance(error, KeyError) else error
+            raise UsageError(f"cannot decode: id {unknown} is not in the vocabulary") from None
 
-    def decode(self, ids: Iterable[int], errors: str = "replace") -> str:
-        """Text of some ids."""
-        return self.decode_bytes(ids).decode("utf-8", errors)
+    def decode(self, ids: Iterable[int] | npt.NDArray[Any], errors: str = "replace") -> str:
+        """Text of some ids.
+
+        `errors` as for ``bytes.decode``, except that "replace" gives lone surrogates back that
+        `encode` was given.
+        """
+        return decode_text(self.decode_bytes(ids), errors)
+
+    def decode_batch(
+        self, batch: Iterable[Iterable[int] | npt.NDArray[Any]], errors: str = "replace"
+    ) -> list[str]:
+        """Text of each sequence of ids."""
+        return [self.decode(ids, errors) for ids in batch]
+
+    def decode_with_offsets(self, ids: Iterable[int]) -> tuple[str, list[int]]:
+        """Text, and for each id the index of the character that holds its first byte."""
+        tokens = [self.decode_bytes([number]) for number in ids]
+        data = b"".join(tokens)
+        starts = np.cumsum([0, *map(len, tokens)])[:-1]
+        places = np.searchsorted(unit_starts(data), starts, side="right") - 1
+        return decode_text(data), places.tolist()
+
+    def decode_stream(self, errors: str = "replace") -> DecodeStream:
+        """A decoder that is fed one id at a time and never gives out half a character."""
+        return DecodeStream(self.vocabulary.tokens, errors)
+
+    def token_bytes(self, number: int) -> bytes:
+        """Bytes of one id."""
+        return self.decode_bytes([number])
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Tokenizer:
@@ -137,6 +216,29 @@ class Tokenizer:
         from raybpe.formats import write_tokenizer
 
         write_tokenizer(self, path)
+
+    def to_hf(self) -> Any:
+        """The same as a ``tokenizers.Tokenizer``; FormatError where that cannot hold it."""
+        from raybpe.formats.convert import to_hf
+
+        return to_hf(self)
+
+    def to_tiktoken(self) -> Any:
+        """The same as a ``tiktoken.Encoding``; FormatError where that cannot hold it."""
+        from raybpe.formats.convert import to_tiktoken
+
+        return to_tiktoken(self)
+
+    def to_transformers(self) -> Any:
+        """The same as a ``transformers`` fast tokenizer; FormatError where that cannot hold it."""
+        from raybpe.formats.convert import to_transformers
+
+        return to_transformers(self)
+
+    def fingerprint(self) -> str:
+        """32 hex digits that are equal exactly when two tokenizers are."""
+        content = f"{self.vocabulary.fingerprint()} {self.ignore_merges} {self.pattern.regex}"
+        return hashlib.sha256(content.encode()).hexdigest()[:32]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tokenizer):
@@ -155,3 +257,37 @@ class Tokenizer:
             f"Tokenizer(vocab_size={self.vocab_size}, special_tokens={len(self.special_tokens)}, "
             f"pattern={name!r})"
         )
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "ids": f"{self.vocab_size:,}",
+            "merges": f"{len(self.merges):,}",
+            "special tokens": ", ".join(self.special_tokens) or "none",
+            "pattern": self.pattern.name or self.pattern.regex,
+        }
+        cells = "".join(
+            f"<tr><th>{name}</th><td>{html.escape(value)}</td></tr>" for name, value in rows.items()
+        )
+        return f"<table><caption>raybpe.Tokenizer</caption>{cells}</table>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (
+            self.vocabulary.tokens,
+            self.vocabulary.merge_ids.tobytes(),
+            self.special_tokens,
+            self.pattern,
+            self.ignore_merges,
+        )
+
+
+def _rebuild(
+    vocab: dict[int, bytes],
+    merge_ids: bytes,
+    special_tokens: dict[str, int],
+    pattern: Pattern,
+    ignore_merges: bool,
+) -> Tokenizer:
+    """Unpickle."""
+    rows = np.frombuffer(merge_ids, np.int32).reshape(-1, 3)
+    merges = [(vocab[left], vocab[right]) for left, right in rows[:, :2].tolist()]
+    return Tokenizer(vocab, merges, special_tokens, pattern=pattern, ignore_merges=ignore_merges)

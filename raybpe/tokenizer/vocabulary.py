@@ -68,7 +68,7 @@ class Vocabulary:
         self.byte_ids: npt.NDArray[np.int32] = np.array(
             [known[bytes([byte])] for byte in range(256)], np.int32
         )
-        self.merges: list[tuple[bytes, bytes]] = list(map(tuple, merges))
+        self.merges: list[tuple[bytes, bytes]] = [tuple(merge) for merge in merges]  # type: ignore[misc]
         self.merge_ids: npt.NDArray[np.int32] = _merge_ids(self.merges, known)
 
     @property

@@ -1,0 +1,151 @@
+"""The cache of encoded pretokens: keys, lookup, insertion, growth. Layout in `encode_state`."""
+
+import numpy as np
+from numba import njit
+
+from raybpe.kernels.encode_state import (
+    ARENA,
+    ARENA_FULL,
+    ARENA_SIZE,
+    ARENA_USED,
+    KEY_LONG,
+    MASKS,
+    SHIFT,
+    TABLE,
+    USED,
+    VALUE_LONG,
+    WIDTH,
+)
+from raybpe.kernels.intrinsics import (
+    ZERO,
+    as_i64,
+    as_u64,
+    load64,
+    load_i64,
+    store64,
+)
+from raybpe.kernels.table import SHORT, hash_bytes, same_bytes, slot_hash
+
+_LOW48 = np.uint64(0xFFFF_FFFF_FFFF)
+_U48 = np.uint64(48)
+
+
+@njit(cache=True)
+def key_of(text, length, masks):
+    """The two key words of `length` bytes at an address."""
+    if length <= SHORT:
+        mask = masks + 32 * length
+        lo = load64(text) & load64(mask)
+        return lo, (load64(text + 8) & load64(mask + 8)) | load64(mask + 16)
+    return hash_bytes(text, length), KEY_LONG | as_u64(length)
+
+
+@njit(cache=True)
+def slot_of(lo, hi, shift):
+    """Home slot of a key."""
+    return as_i64(slot_hash(lo, hi) >> shift)
+
+
+@njit(cache=True)
+def find(table, shift, arena, slot, lo, hi, text):
+    """Address of the slot that holds the key, or of the empty one where it belongs.
+
+    `text` is the address of the key's bytes, read for long keys only.
+    """
+    last = as_i64((np.uint64(1) << (np.uint64(64) - shift)) - np.uint64(1))
+    while True:
+        where = table + (slot << 5)
+        found = load64(where + 8)
+        if found == ZERO:
+            return where
+        if found == hi and load64(where) == lo:
+            if hi < KEY_LONG:
+                return where
+            length = as_i64(hi ^ KEY_LONG)
+            if same_bytes(arena + load_i64(where + 16), text, length) == 1:
+                return where
+        slot = (slot + 1) & last
+
+
+@njit(cache=True)
+def insert(state, where, lo, hi, text, ids, count):
+    """Keep `count` ids, which lie at address `ids` as in the output, in the empty slot `where`.
+
+    A value that finds no room in the arena is left out, and ARENA_FULL set.
+    """
+    width = load_i64(state + 8 * WIDTH)
+    v0 = load64(ids)
+    v1 = (load64(ids + 8) & _LOW48) | as_u64(count) << _U48
+    if hi >= KEY_LONG or count > 14 >> width:
+        length = 0
+        if hi >= KEY_LONG:
+            length = as_i64(hi ^ KEY_LONG)
+        used = load_i64(state + 8 * ARENA_USED)
+        padded = (length + 7) & ~7
+        size = padded + (((count << width) + 7) & ~7)
+        if used + size > load_i64(state + 8 * ARENA_SIZE):
+            store64(state + 8 * ARENA_FULL, 1)
+            return
+        arena = load_i64(state + 8 * ARENA) + used
+        for at in range(0, padded, 8):
+            store64(arena + at, load64(text + at))
+        for at in range(0, size - padded, 8):
+            store64(arena + padded + at, load64(ids + at))
+        store64(state + 8 * ARENA_USED, used + size)
+        v0 = as_u64(used)
+        v1 = VALUE_LONG | as_u64(count)
+    store64(where, lo)
+    store64(where + 8, hi)
+    store64(where + 16, v0)
+    store64(where + 24, v1)
+    store64(state + 8 * USED, load_i64(state + 8 * USED) + 1)
+
+
+@njit(cache=True)
+def copy_long(arena, where, hi, out, width):
+    """Write the ids of a slot whose value lies in the arena; returns how many."""
+    length = 0
+    if hi >= KEY_LONG:
+        length = as_i64(hi ^ KEY_LONG)
+    count = as_i64(load64(where + 24) & _LOW48)
+    source = arena + load_i64(where + 16) + ((length + 7) & ~7)
+    for at in range(0, count << width, 8):
+        store64(out + at, load64(source + at))
+    return count
+
+
+@njit(cache=True, nogil=True)
+def move(old, slots, table, shift):
+    """Put the entries of `slots` slots at address `old` into the empty, larger `table`."""
+    shift = as_u64(shift)
+    last = (1 << (64 - as_i64(shift))) - 1
+    for index in range(slots):
+        source = old + (index << 5)
+        hi = load64(source + 8)
+        if hi != ZERO:
+            slot = slot_of(load64(source), hi, shift)
+            while load64(table + (slot << 5) + 8) != ZERO:
+                slot = (slot + 1) & last
+            where = table + (slot << 5)
+            for word in range(0, 32, 8):
+                store64(where + word, load64(source + word))
+
+
+@njit(cache=True)
+def fill(state, data, offsets, ids, count):
+    """Insert `count` keys with one id each into an empty cache that has room for them.
+
+    Takes addresses: of the keys' bytes, their int64 (count + 1,) offsets, their int64 ids. The
+    first of equal keys stays.
+    """
+    table = load_i64(state + 8 * TABLE)
+    shift = load64(state + 8 * SHIFT)
+    arena = load_i64(state + 8 * ARENA)
+    masks = load_i64(state + 8 * MASKS)
+    for index in range(count):
+        start = load_i64(offsets + 8 * index)
+        text = data + start
+        lo, hi = key_of(text, load_i64(offsets + 8 * index + 8) - start, masks)
+        where = find(table, shift, arena, slot_of(lo, hi, shift), lo, hi, text)
+        if load64(where + 8) == ZERO:
+            insert(state, where, lo, hi, text, ids + 8 * index, 1)

@@ -1,0 +1,25 @@
+"""The encode driver with the GPT-2 scanner."""
+
+from numba import njit
+
+from raybpe.kernels.encode import SCAN, advance, begin_text, text_result
+from raybpe.kernels.encode_state import FINISHED
+from raybpe.kernels.intrinsics import store64
+from raybpe.kernels.scan_gpt2 import scan
+
+
+@njit(cache=True, nogil=True)
+def run(state):
+    """See `encode`."""
+    while True:
+        code = advance(state)
+        if code != SCAN:
+            return code
+        store64(state + 8 * FINISHED, scan(state))
+
+
+@njit(cache=True, nogil=True)
+def run_text(state, length):
+    """See `encode`."""
+    begin_text(state, length)
+    return text_result(state, run(state))

@@ -1,0 +1,72 @@
+"""What the encode kernels keep: the driver's words of the state block, table layouts, return codes.
+
+The scanner and `next_piece` fill entries as in `scan_state`; `encode_words` turns them into ids.
+
+Cache of encoded pretokens: open addressing over 32-byte slots of four uint64 ``[lo, hi, v0, v1]``.
+
+- Key: as in `table`: up to 15 bytes, the bytes themselves with the length in the top byte of hi;
+  longer ones, lo = a 64-bit hash, hi = KEY_LONG | length, and the bytes in the arena. An empty slot
+  has hi = 0.
+- Value: the bits 48 to 63 of v1 are the number of ids; below them lie the ids themselves, as the
+  output holds them (7 of 16 bits or 3 of 32), so a hit is one 16-byte store. When they do not fit,
+  v1 = VALUE_LONG | number of ids and v0 is an arena offset: there lie the key's bytes (of long keys
+  only), padded to 8, then the ids.
+
+Pairs: open addressing over 16-byte slots ``[left << 32 | right, rank << 32 | result]``; an empty
+slot has the key NONE. For pairs of single bytes there is a direct table of 65,536 such values
+besides, by first | second << 8; the value NONE means that the pair does not merge.
+"""
+
+import numpy as np
+
+from raybpe.kernels.scan_state import DRIVER, STATE_WORDS
+
+TABLE = DRIVER  # address of the cache
+SHIFT = DRIVER + 1  # 64 - log2(slots)
+USED = DRIVER + 2  # filled slots
+LIMIT = DRIVER + 3  # slots that may be filled
+ARENA = DRIVER + 4  # address of the arena
+ARENA_USED = DRIVER + 5  # bytes
+ARENA_SIZE = DRIVER + 6  # bytes that may be used; SLACK more can be written
+ARENA_FULL = DRIVER + 7  # 1 after a value found no room
+IDS = DRIVER + 8  # address of the output
+IDS_USED = DRIVER + 9  # ids written
+IDS_SIZE = DRIVER + 10  # ids that may be written; SLACK bytes more can be
+WIDTH = DRIVER + 11  # log2 of the bytes of an id: 1 or 2
+BYTE_IDS = DRIVER + 12  # address of int32 (256,)
+BYTE_PAIRS = DRIVER + 13  # address of uint64 (65536,)
+PAIRS = DRIVER + 14  # address of the pair table
+PAIR_SHIFT = DRIVER + 15  # 64 - log2(slots)
+LENGTHS = DRIVER + 16  # address of int32 (highest id + 1,): bytes of each token
+WHOLE = DRIVER + 17  # address of a cache of whole tokens that win over merges; 0: none
+WHOLE_SHIFT = DRIVER + 18
+WHOLE_ARENA = DRIVER + 19
+SCRATCH = DRIVER + 20  # address of the working space for one pretoken
+SCRATCH_SIZE = DRIVER + 21  # bytes
+RECORDS = DRIVER + 22  # address of uint64 (CAPACITY, 4): keys of the batch
+MASKS = DRIVER + 23  # address of `table.key_masks`
+SPECIAL_IDS = DRIVER + 24  # address of int32: id of each compiled special token
+ENDS_OUT = DRIVER + 25  # address of int64 per document: ids written at its end; 0: not wanted
+NEXT = DRIVER + 26  # entries of the batch that are done
+FINISHED = DRIVER + 27  # 1 when the batch ends its piece
+AT = DRIVER + 28  # offset of the text that has not been given ids yet
+STOP = DRIVER + 29  # offset of the end of the text
+NEED = DRIVER + 30  # bytes or ids wanted, with a GROW code
+
+# Return codes of the drivers.
+DONE = 0
+GROW_CACHE = 1  # the cache or its arena is full
+GROW_IDS = 2  # NEED ids more must fit
+GROW_SCRATCH = 3  # SCRATCH must have NEED bytes
+
+SHORT = 48  # longest pretoken, in bytes, that is merged by looking at all its pairs in each step
+LONGEST_CACHED = 256  # longer pretokens are encoded anew each time
+SLACK = 64  # bytes past the end of arena and output that may be written
+SHORT_SCRATCH = 16 * SHORT
+LONG_SCRATCH = 24  # bytes per byte of a longer pretoken: its symbols and a heap
+
+KEY_LONG = np.uint64(1 << 63)
+VALUE_LONG = np.uint64(0x8000 << 48)
+NONE = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+
+assert NEED < STATE_WORDS

@@ -1,0 +1,106 @@
+"""What all encoding threads share: scanner, pair tables, token lengths, whole tokens.
+
+Read-only arrays. Memory: 32 to 64 bytes per merge, 4 bytes per id, 0.5 MB for pairs of bytes; with
+`ignore_merges` about 60 bytes per token more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+import numpy.typing as npt
+
+from raybpe.block import PADDING_BYTES
+from raybpe.kernels import encode_state as word
+from raybpe.kernels.encode_cache import fill
+from raybpe.kernels.encode_merge import fill_pairs
+from raybpe.kernels.intrinsics import address
+from raybpe.kernels.scan_state import STATE_WORDS
+from raybpe.kernels.scanner import Scanner
+from raybpe.kernels.table import key_masks
+from raybpe.tokenizer.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class WholeTokens:
+    """Tokens that win over merges when they are a whole pretoken: a cache that never changes."""
+
+    slots: npt.NDArray[np.uint64]
+    arena: npt.NDArray[np.uint8]
+    shift: int
+
+    @classmethod
+    def of(cls, tokens: dict[bytes, int]) -> WholeTokens:
+        """All of `tokens`, bytes → id."""
+        bits = int(2 * len(tokens)).bit_length()
+        offsets = np.zeros(len(tokens) + 1, np.int64)
+        np.cumsum([len(token) for token in tokens], out=offsets[1:])
+        text = np.frombuffer(b"".join(tokens) + bytes(PADDING_BYTES), np.uint8)
+        ids = np.zeros(len(tokens) + 1, np.int64)
+        ids[:-1] = list(tokens.values())
+        arena = np.zeros(int(offsets[-1]) + 16 * len(tokens) + word.SLACK, np.uint8)
+        slots = np.zeros((1 << bits, 4), np.uint64)
+        masks = key_masks()
+        state = np.zeros(STATE_WORDS, np.int64)
+        state[word.TABLE], state[word.SHIFT] = address(slots), 64 - bits
+        state[word.ARENA], state[word.ARENA_SIZE] = address(arena), len(arena) - word.SLACK
+        state[word.MASKS], state[word.WIDTH] = address(masks), 2
+        fill(address(state), address(text), address(offsets), address(ids), len(tokens))
+        return cls(slots, arena, 64 - bits)
+
+
+class EncoderTables:
+    """The vocabulary as the encode kernels read it.
+
+    Attributes:
+        driver: module of the encode driver: its `run` and `run_text`.
+        scanner: the pattern's scanner.
+        byte_ids: int32 (256,).
+        byte_pairs: uint64 (65536,), rank << 32 | result of each pair of bytes, or NONE.
+        pairs: uint64 (slots, 2), hash table of all pairs.
+        pair_shift: 64 - log2(slots).
+        lengths: int32 (highest id + 1,), bytes of each token.
+        dtype: uint16 when every id fits, else uint32.
+        whole: tokens that win over merges, if any do.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        scanner: Scanner | None,
+        driver: ModuleType,
+        ignore_merges: bool,
+    ) -> None:
+        merges = vocabulary.merge_ids
+        bits = int(2 * len(merges) + 8).bit_length()
+        self.driver = driver
+        self.scanner = scanner or Scanner("automaton")
+        self.byte_ids: npt.NDArray[np.int32] = vocabulary.byte_ids
+        self.pairs: npt.NDArray[np.uint64] = np.full((1 << bits, 2), word.NONE)
+        self.pair_shift = 64 - bits
+        fill_pairs(merges, self.pairs, self.pair_shift)
+        self.byte_pairs = _byte_pairs(merges, vocabulary.byte_ids, vocabulary.id_limit)
+        self.lengths: npt.NDArray[np.int32] = np.zeros(vocabulary.id_limit, np.int32)
+        self.lengths[list(vocabulary.tokens)] = [len(t) for t in vocabulary.tokens.values()]
+        self.dtype = id_dtype(vocabulary)
+        self.whole = WholeTokens.of(vocabulary.ordinary) if ignore_merges else None
+
+
+def id_dtype(vocabulary: Vocabulary) -> type[np.uint16] | type[np.uint32]:
+    """The smaller type that holds every id."""
+    return np.uint16 if vocabulary.id_limit <= 1 << 16 else np.uint32
+
+
+def _byte_pairs(
+    merges: npt.NDArray[np.int32], byte_ids: npt.NDArray[np.int32], id_limit: int
+) -> npt.NDArray[np.uint64]:
+    """The merges of two single bytes, by first byte | second byte << 8."""
+    byte_of = np.full(id_limit, -1, np.int64)
+    byte_of[byte_ids] = np.arange(256)
+    first, second = byte_of[merges[:, 0]], byte_of[merges[:, 1]]
+    ranks = np.flatnonzero((first >= 0) & (second >= 0))
+    table = np.full(1 << 16, word.NONE)
+    table[first[ranks] | second[ranks] << 8] = (ranks << 32 | merges[ranks, 2]).astype(np.uint64)
+    return table
