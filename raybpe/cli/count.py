@@ -74,17 +74,20 @@ def show(
     ] = None,
 ) -> None:
     """Show the most frequent pretokens, as count and text."""
-    from raybpe.cli.show import readable
+    from itertools import islice
+
+    from raybpe.cli.show import readable, table
     from raybpe.counts.counts import Counts
 
-    wanted = (find or "").encode()
-    shown = 0
-    for pretoken, number in Counts.load(file).items():
-        if shown == top:
-            break
-        if wanted in pretoken:
-            typer.echo(f"{number:>15,}  {readable(pretoken)}")
-            shown += 1
+    counts = Counts.load(file)
+    if find is None:
+        rows = counts.top(top)
+    else:
+        wanted = find.encode()
+        rows = list(islice((row for row in counts.items() if wanted in row[0]), top))
+    if rows:
+        shown = ((f"{number:,}", readable(pretoken)) for pretoken, number in rows)
+        typer.echo(table(shown, right=(0,)))
 
 
 @counts_app.command()

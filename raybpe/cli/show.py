@@ -37,12 +37,33 @@ def table(rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
 
 
 def training_summary(result: TrainResult, output: str) -> str:
-    """One line on what was written."""
-    tokenizer = result.tokenizer
-    return (
-        f"{output}: {tokenizer.vocab_size:,} tokens = 256 bytes + "
-        f"{len(tokenizer.special_tokens):,} special + {len(tokenizer.merges):,} merges"
-    )
+    """A few lines on what was learned, from what, and how long it took."""
+    tokenizer, totals, run = result.tokenizer, result.manifest["totals"], result.manifest["run"]
+    rows = [
+        (
+            "tokens",
+            f"{tokenizer.vocab_size:,} = 256 bytes + {len(tokenizer.special_tokens):,} special + "
+            f"{len(tokenizer.merges):,} merges",
+        ),
+        (
+            "pretokens",
+            f"{totals['pretokens']:,}, {totals['unique_pretokens']:,} of them distinct",
+        ),
+    ]
+    if totals.get("text_bytes"):
+        rows.append(("text", f"{totals['text_bytes']:,} bytes"))
+    rare = totals["rare_pretokens_left_out"]
+    noted = {
+        "invalid bytes": totals["invalid_bytes"],
+        "null records": totals["nulls"],
+        "byte order marks": totals["byte_order_marks"],
+        "pretokens left out as too long": totals["long_pretokens_left_out"],
+        "pretokens left out as too rare": rare["occurrences"],
+    }
+    rows += [(name, f"{number:,}") for name, number in noted.items() if number]
+    seconds = ", ".join(f"{stage} {time:.2f} s" for stage, time in run["seconds"].items())
+    rows.append(("time", f"{seconds} ({run['executor']})"))
+    return f"{output}\n{table([(f'  {name}', value) for name, value in rows])}"
 
 
 def counts_summary(counts: Counts) -> str:
