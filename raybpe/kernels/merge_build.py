@@ -15,7 +15,7 @@ the threshold has fallen, a sketch, which can only be too high, tells which pair
 import numba
 
 from raybpe.kernels import merge_state as state
-from raybpe.kernels.intrinsics import load8, load32, load_i64, store32, store64
+from raybpe.kernels.intrinsics import load8, load32, load_i64, prefetch, store32, store64
 from raybpe.kernels.merge_pairs import (
     EMPTY,
     add_pair,
@@ -27,12 +27,14 @@ from raybpe.kernels.merge_pairs import (
 )
 from raybpe.kernels.merge_state import set_symbol, symbol_at
 
+_AHEAD = 16  # words between asking for an input row and reading it
+
 
 @numba.njit(nogil=True)
 def build_symbols(block, unit):
-    """Write symbols and groups, and count byte pairs: SKETCH[2 * (left << 8 | right)], and number.
+    """Write symbols and groups, and count byte pairs at left << 8 | right of the dense tables.
 
-    Returns the number of groups.
+    Words of one byte have no pairs and are left out. Returns the number of groups.
     """
     symbols = word(block, state.SYMBOLS)
     sentinel = word(block, state.SENTINEL)
@@ -43,21 +45,30 @@ def build_symbols(block, unit):
     counts = word(block, state.COUNTS)
     order = word(block, state.ORDER)
     byte_ids = word(block, state.BYTE_IDS)
-    dense = word(block, state.SKETCH)
+    sums = word(block, state.BYTE_PAIR_COUNTS)
+    places = word(block, state.BYTE_PAIR_PLACES)
+    words = word(block, state.ORDER_SIZE)
     set_symbol(symbols, 0, sentinel, unit)
     cell = 1
     groups = 0
     last_count = 0
-    for i in range(word(block, state.ORDER_SIZE)):
+    for i in range(words):
+        # The order by count jumps about in the input.
+        soon = load_i64(order + 8 * min(i + 2 * _AHEAD, words - 1))
+        prefetch(offsets + 8 * soon)
+        prefetch(counts + 8 * soon)
+        prefetch(data + load_i64(offsets + 8 * load_i64(order + 8 * min(i + _AHEAD, words - 1))))
         index = load_i64(order + 8 * i)
+        at = data + load_i64(offsets + 8 * index)
+        end = data + load_i64(offsets + 8 * index + 8)
+        if end - at < 2:
+            continue
         count = load_i64(counts + 8 * index)
         if count != last_count:
             store64(begins + 8 * groups, cell)
             store64(group_counts + 8 * groups, count)
             groups += 1
             last_count = count
-        at = data + load_i64(offsets + 8 * index)
-        end = data + load_i64(offsets + 8 * index + 8)
         left = load8(byte_ids + load8(at))
         set_symbol(symbols, cell, left, unit)
         cell += 1
@@ -65,9 +76,9 @@ def build_symbols(block, unit):
         while at < end:
             right = load8(byte_ids + load8(at))
             set_symbol(symbols, cell, right, unit)
-            entry = dense + 16 * (left << 8 | right)
-            store64(entry, load_i64(entry) + count)
-            store64(entry + 8, load_i64(entry + 8) + 1)
+            pair = left << 8 | right
+            store64(sums + 8 * pair, load_i64(sums + 8 * pair) + count)
+            store32(places + 4 * pair, load32(places + 4 * pair) + 1)
             left = right
             cell += 1
             at += 1
@@ -99,21 +110,23 @@ def index_groups(block):
 
 @numba.njit(nogil=True)
 def start_lists(block):
-    """Give each byte pair of at least the threshold a list, and say in the dense table where.
+    """Give each byte pair of at least the threshold a list.
 
-    The dense table's number becomes the place of the list's first position, or -1.
+    In the dense table, the number becomes the place of the list's first position, or the pool's
+    last place, which no list reaches.
     """
-    dense = word(block, state.SKETCH)
+    sums = word(block, state.BYTE_PAIR_COUNTS)
+    places = word(block, state.BYTE_PAIR_PLACES)
     threshold = word(block, state.THRESHOLD)
     limit = word(block, state.MAX_LENGTH)
     for pair in range(1 << 16):
-        count = load_i64(dense + 16 * pair)
-        number = load_i64(dense + 16 * pair + 8)
-        place = -1
+        count = load_i64(sums + 8 * pair)
+        number = load32(places + 4 * pair)
+        place = word(block, state.POOL_ROOM) - 1
         if number > 0 and count >= threshold and limit >= 2:
             place = word(block, state.POOL_USED)
             add_list(block, (pair >> 8) << 32 | (pair & 255), count, number)
-        store64(dense + 16 * pair + 8, place)
+        store32(places + 4 * pair, place)
 
 
 @numba.njit(nogil=True)
@@ -146,17 +159,17 @@ def fill_byte_lists(block, unit):
     """Write the positions of all listed byte pairs, in one pass."""
     symbols = word(block, state.SYMBOLS)
     sentinel = word(block, state.SENTINEL)
-    dense = word(block, state.SKETCH)
+    places = word(block, state.BYTE_PAIR_PLACES)
     pool = word(block, state.POOL)
+    nowhere = word(block, state.POOL_ROOM) - 1
     left = sentinel
     for cell in range(1, word(block, state.CELLS)):
         right = symbol_at(symbols, cell, unit)
         if left != sentinel and right != sentinel:
-            entry = dense + 16 * (left << 8 | right) + 8
-            place = load_i64(entry)
-            if place >= 0:
-                store32(pool + 4 * place, cell - 1)
-                store64(entry, place + 1)
+            at = places + 4 * (left << 8 | right)
+            place = load32(at)
+            store32(pool + 4 * place, cell - 1)
+            store32(at, place + (place != nowhere))
         left = right
 
 

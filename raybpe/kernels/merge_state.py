@@ -82,12 +82,14 @@ COUNTS = 44  # address: int64
 ORDER = 45  # address: int64 [ORDER_SIZE], which words (or records) in which order
 ORDER_SIZE = 46
 BYTE_IDS = 47  # address: uint8 [256]
-SKETCH = 48  # address: int64 [2 ** SKETCH_BITS]; or the dense tables of byte pairs
+SKETCH = 48  # address: int64 [2 ** SKETCH_BITS]
 SKETCH_BITS = 49
 OLD = 50  # address: what is being moved from
 OLD_LISTS = 51
 OLD_SIZE = 52
 FILTER = 53  # 1: compaction also drops stale entries
+BYTE_PAIR_COUNTS = 57  # address: int64 [2 ** 16]
+BYTE_PAIR_PLACES = 58  # address: uint32 [2 ** 16], numbers of pairs, later places in the pool
 NEEDED = 56  # how many more items the array wants that a code says is full
 
 WORDS_OF_STATE = 64

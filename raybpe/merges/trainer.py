@@ -17,7 +17,7 @@ import numpy.typing as npt
 from raybpe.config import TieBreak
 from raybpe.errors import CapacityError, CountsError, UsageError
 from raybpe.kernels import merge_state as state
-from raybpe.merges.workspace import Tuning, Workspace
+from raybpe.merges.workspace import Tuning, Words, Workspace
 
 MAX_COUNT = 2**63 - 1
 MAX_CELLS = 2**32 - 256  # positions are 32 bits wide
@@ -76,7 +76,7 @@ class MergeTrainer:
         self._floor = max(1, min_frequency)
         self._exhausted = False
         _check_rows(data, offsets, counts)
-        order, weight = _mergeable_words(offsets, counts)
+        words, weight = _arrange(offsets, counts)
         tuning = tuning or Tuning()
         threshold = tuning.threshold
         if threshold is None:
@@ -86,7 +86,7 @@ class MergeTrainer:
             data,
             offsets,
             counts,
-            order,
+            words,
             byte_ids=self._byte_ids,
             max_merges=max_merges,
             by_bytes=tie_break == "greatest-bytes",
@@ -149,7 +149,8 @@ class MergeTrainer:
     @property
     def counts(self) -> npt.NDArray[np.int64]:
         """int64 (made,): how often each pair occurred when it was merged."""
-        return self._work.merged_counts.copy()
+        counts: npt.NDArray[np.int64] = self._work.merged_counts.copy()
+        return counts
 
     def token_bytes(self) -> list[bytes]:
         """Bytes of every id made so far: 256 single bytes in id order, then the merges."""
@@ -191,31 +192,30 @@ def _check_rows(
         raise CountsError(f"the count of pretoken {row} is negative: {counts[row]}")
 
 
-def _mergeable_words(
-    offsets: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], int]:
-    """Rows with a pair, by count, the highest first; and the weighted number of pairs, checked."""
-    lengths = np.diff(offsets)
-    rows = np.flatnonzero((lengths > 1) & (counts > 0))
-    pairs = lengths[rows] - 1
-    cells = int(pairs.sum()) + 2 * len(rows) + 1
+def _arrange(offsets: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> tuple[Words, int]:
+    """Words by count, the highest first; and the weighted number of their pairs, checked."""
+    pairs = np.maximum(np.diff(offsets) - 1, 0)
+    pairs[counts == 0] = 0
+    cells = int(pairs.sum()) + 2 * int(np.count_nonzero(pairs)) + 1
     if cells > MAX_CELLS:
         raise CapacityError(
             f"pretokens of {cells} bytes in all are more than one trainer holds (2^32); leave out "
             "rare ones with --min-pretoken-count"
         )
-    row_counts = counts[rows]
-    if float(np.dot(row_counts.astype(np.float64), pairs.astype(np.float64))) < 2.0**62:
-        weight = int(np.dot(row_counts, pairs))
-    else:
-        weight = sum(
-            count * pair for count, pair in zip(row_counts.tolist(), pairs.tolist(), strict=True)
-        )
+    # Halves of counts times less than 2^32 pairs stay inside 64 bits.
+    high = int(np.dot(counts >> 32, pairs))
+    low = int(np.dot((counts & 0xFFFFFFFF).view(np.uint64), pairs.view(np.uint64)))
+    weight = (high << 32) + low
     if weight > MAX_COUNT:
         raise CapacityError(
             f"the counts hold {weight} pairs in all, more than 2^63 - 1, so a pair's count might "
             "not be exact; divide all counts by a common factor"
         )
-    if len(rows) and np.any(row_counts[1:] > row_counts[:-1]):
-        rows = rows[np.argsort(-row_counts)]
-    return rows, weight
+    # Nearly all counts are small: sort those by radix, and only the others by comparing.
+    small = 0xFFFF
+    keys = (small - np.minimum(counts, small)).astype(np.uint16)
+    order = np.argsort(keys, kind="stable")[: np.count_nonzero(counts)]
+    large = order[: np.count_nonzero(keys == 0)]
+    large[:] = large[np.argsort(-counts[large], kind="stable")]
+    groups = int(np.count_nonzero(np.bincount(keys))) + len(large)
+    return Words(order, cells, groups), weight

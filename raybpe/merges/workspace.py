@@ -43,6 +43,22 @@ class Tuning:
     room: int = 1 << 16
 
 
+@dataclass(frozen=True)
+class Words:
+    """Which words are merged, in which order, and how much room they take.
+
+    Attributes:
+        order: int64, rows by count, the highest first; rows of less than two bytes may be
+            among them.
+        cells: symbols and sentinels of all rows of two bytes or more.
+        groups: at least as many as there are different counts.
+    """
+
+    order: npt.NDArray[np.int64]
+    cells: int
+    groups: int
+
+
 class Workspace:
     """Arrays and state block of one training; `merge` until it says what it needs."""
 
@@ -51,7 +67,7 @@ class Workspace:
         data: npt.NDArray[np.uint8],
         offsets: npt.NDArray[np.int64],
         counts: npt.NDArray[np.int64],
-        order: npt.NDArray[np.int64],
+        words: Words,
         *,
         byte_ids: npt.NDArray[np.uint8],
         max_merges: int,
@@ -67,8 +83,7 @@ class Workspace:
         wide = tuning.wide_symbols or sentinel + 2 > 1 << 16
         self._unit: np.uint16 | np.uint32 = np.uint32(0) if wide else np.uint16(0)
 
-        cells = int((offsets[order + 1] - offsets[order]).sum()) + len(order) + 1
-        self._set(state.CELLS, cells)
+        self._set(state.CELLS, words.cells)
         self._set(state.SENTINEL, sentinel)
         self._set(state.MAX_LENGTH, 2**32 if max_token_length is None else max_token_length)
         self._set(state.THRESHOLD, threshold)
@@ -76,7 +91,7 @@ class Workspace:
         self._make(state.MERGED, max_merges, np.int64)
         self._make(state.MERGED_COUNTS, max_merges, np.int64)
         self._make_tokens(byte_ids, sentinel, by_bytes)
-        self._build_symbols(data, offsets, counts, order, byte_ids, cells)
+        self._build_symbols(data, offsets, counts, words, byte_ids)
         self._make_lists()
 
     def merge(self, target: int, work: int) -> int:
@@ -170,19 +185,18 @@ class Workspace:
         data: npt.NDArray[np.uint8],
         offsets: npt.NDArray[np.int64],
         counts: npt.NDArray[np.int64],
-        order: npt.NDArray[np.int64],
+        words: Words,
         byte_ids: npt.NDArray[np.uint8],
-        cells: int,
     ) -> None:
-        ordered = counts[order]
-        groups = int(np.count_nonzero(ordered[1:] != ordered[:-1])) + 1
-        head_cells = min(cells, _HEAD_CELLS) if len(order) else 0
+        cells, groups, order = words.cells, words.groups, words.order
+        head_cells = min(cells, _HEAD_CELLS) if cells > 1 else 0
         self._make(state.SYMBOLS, cells, self._unit.dtype, zero=False)
         self._make(state.GROUP_BEGINS, groups + 1, np.int64)
         self._make(state.GROUP_COUNTS, groups, np.int64)
         self._make(state.BLOCK_GROUPS, (cells >> 8) + 1, np.uint32)
         self._make(state.HEAD_COUNTS, head_cells, np.int64)
-        self._make(state.SKETCH, 2 * _BYTE_PAIRS, np.int64)
+        self._make(state.BYTE_PAIR_COUNTS, _BYTE_PAIRS, np.int64)
+        self._make(state.BYTE_PAIR_PLACES, _BYTE_PAIRS, np.uint32)
         self._set(state.HEAD_CELLS, head_cells)
         self._set(state.ORDER_SIZE, len(order))
         inputs: dict[int, Array] = {
@@ -195,21 +209,21 @@ class Workspace:
         for name, array in inputs.items():
             self._point(name, array)
         self._run(merge.BUILD)
-        if len(order):
+        if cells > 1:
             self._run(merge.INDEX_GROUPS)
 
     def _make_lists(self) -> None:
         """Tables, lists and heap of the byte pairs."""
-        dense = self._arrays[state.SKETCH]
-        listed = (dense[1::2] > 0) & (dense[0::2] >= self.threshold)
+        listed = self._arrays[state.BYTE_PAIR_COUNTS] >= self.threshold
         pairs = int(np.count_nonzero(listed))
-        numbers = dense[1::2][listed]
+        numbers = self._arrays[state.BYTE_PAIR_PLACES][listed]
         self._make_longest(int(numbers.max(initial=0)))
         self._make_pairs(pairs)
-        self._make_pool(pairs, int(numbers.sum()))
+        self._make_pool(pairs, int(numbers.sum(dtype=np.int64)))
         self._run(merge.START_LISTS)
         self._run(merge.FILL_BYTE_LISTS)
-        self._arrays.pop(state.SKETCH)
+        self._arrays.pop(state.BYTE_PAIR_COUNTS)
+        self._arrays.pop(state.BYTE_PAIR_PLACES)
 
     def _make_longest(self, places: int) -> None:
         """Scratch for the longest list; lists made later are shorter than their parent's."""
