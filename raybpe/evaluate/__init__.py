@@ -1,1 +1,1 @@
-"""Look at tokenizers: audit one, compare two."""
+"""Looking at tokenizers: audits, comparisons, what programs downstream know of them."""

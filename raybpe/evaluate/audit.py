@@ -1,122 +1,104 @@
-"""What is in a tokenizer, and what is wrong with it.
-
-`audit` looks at the vocabulary alone, without text: tokens that the merges can never build,
-bytes that have several ids, gaps in the ids, special texts inside ordinary tokens, sizes, and
-which script each token is written in. Takes a second or two for 100,000 tokens.
-"""
+"""What is in a tokenizer, and what is wrong with it: for `raybpe inspect`."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import regex
 
-from raybpe.tokenizer.tokenizer import Tokenizer
+from raybpe.evaluate.downstream import llama_cpp_name
+from raybpe.evaluate.reachable import unreachable_tokens
+from raybpe.evaluate.scripts import count_scripts
 
-SCRIPTS = (
-    "Latin", "Cyrillic", "Greek", "Han", "Hiragana", "Katakana", "Hangul", "Arabic", "Hebrew",
-    "Devanagari", "Bengali", "Tamil", "Telugu", "Gujarati", "Gurmukhi", "Kannada", "Malayalam",
-    "Thai", "Lao", "Khmer", "Myanmar", "Georgian", "Armenian", "Ethiopic", "Sinhala", "Tibetan",
-)  # fmt: skip
-_SCRIPT = regex.compile("|".join(rf"(?P<{name}>\p{{Script={name}}})" for name in SCRIPTS))
-_LETTER = regex.compile(r"\p{L}")
-_DIGIT = regex.compile(r"\p{N}")
+if TYPE_CHECKING:
+    from raybpe.tokenizer.tokenizer import Tokenizer
+
+MAX_LISTED_GAPS = 100_000  # a list of all gaps of a vocabulary with huge ids helps nobody
 
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found.
+    """Findings. Lists of ids are in id order unless said otherwise.
 
     Attributes:
         ids: number of ids.
         merges: number of merges.
         special_tokens: text → id.
-        missing_ids: ids below the highest that no token has.
-        duplicates: bytes → their ids, where there are several.
-        unreachable: ids of ordinary tokens that merging their own bytes does not give back.
-        special_inside: ids of ordinary tokens that contain the text of a special token.
-        lengths: token length in bytes → number of tokens, special tokens left out.
-        scripts: script or kind → number of tokens, most first.
-        longest: ids of the longest ordinary tokens, longest first.
+        fingerprint: equal exactly when two tokenizers give the same ids.
+        lengths: length in bytes → number of ordinary tokens.
+        longest: ids of the longest ordinary tokens, the longest first.
+        unreachable: ordinary tokens that their own bytes do not give. None of them can come out of
+            `encode`, unless `ignore_merges` is set and the pattern cuts exactly them.
+        duplicates: bytes that several ids stand for → those ids.
+        missing_ids: ids below the highest without a token, the first MAX_LISTED_GAPS.
+        special_inside: ordinary tokens in which the text of a special token is.
+        scripts: writing system → number of ordinary tokens.
+        llama_cpp: llama.cpp's name of the pattern; None when it has none.
     """
 
     ids: int
     merges: int
     special_tokens: dict[str, int]
-    missing_ids: list[int] = field(default_factory=list)
-    duplicates: dict[bytes, list[int]] = field(default_factory=dict)
-    unreachable: list[int] = field(default_factory=list)
-    special_inside: list[int] = field(default_factory=list)
-    lengths: dict[int, int] = field(default_factory=dict)
-    scripts: dict[str, int] = field(default_factory=dict)
-    longest: list[int] = field(default_factory=list)
-
-    @property
-    def sound(self) -> bool:
-        """Whether nothing was found that a careful tokenizer does not have."""
-        return not (self.missing_ids or self.duplicates or self.unreachable or self.special_inside)
+    fingerprint: str
+    lengths: dict[int, int]
+    longest: list[int]
+    unreachable: list[int]
+    duplicates: dict[bytes, list[int]]
+    missing_ids: list[int]
+    special_inside: list[int]
+    scripts: dict[str, int]
+    llama_cpp: str | None
 
 
 def audit(tokenizer: Tokenizer, longest: int = 20) -> Audit:
-    """Look a tokenizer over; `longest` is how many of the longest tokens to name."""
-    vocab = tokenizer.vocab
-    special_ids = set(tokenizer.special_tokens.values())
-    ordinary = {number: token for number, token in vocab.items() if number not in special_ids}
-    homes: dict[bytes, list[int]] = defaultdict(list)
-    for number, token in vocab.items():
-        homes[token].append(number)
-    specials = [text.encode() for text in tokenizer.special_tokens]
+    """Look at every token. `longest`: how many of the longest to name."""
+    vocabulary = tokenizer.vocabulary
+    tokens = vocabulary.tokens
+    special_ids = set(vocabulary.special_tokens.values())
+    ordinary = {n: token for n, token in tokens.items() if n not in special_ids}
+    by_length = sorted(ordinary, key=lambda number: (-len(ordinary[number]), number))
     return Audit(
-        ids=len(vocab),
-        merges=len(tokenizer.merges),
-        special_tokens=tokenizer.special_tokens,
-        missing_ids=[number for number in range(max(vocab) + 1) if number not in vocab],
-        duplicates={token: ids for token, ids in homes.items() if len(ids) > 1},
-        unreachable=_unreachable(tokenizer, ordinary),
-        special_inside=[
-            number for number, token in ordinary.items() if any(text in token for text in specials)
-        ],
+        ids=len(tokens),
+        merges=len(vocabulary.merges),
+        special_tokens=vocabulary.special_tokens,
+        fingerprint=tokenizer.fingerprint(),
         lengths=dict(sorted(Counter(map(len, ordinary.values())).items())),
-        scripts=dict(Counter(map(kind_of, ordinary.values())).most_common()),
-        longest=sorted(ordinary, key=lambda number: (-len(ordinary[number]), number))[:longest],
+        longest=by_length[:longest],
+        unreachable=unreachable_tokens(vocabulary),
+        duplicates=_duplicates(ordinary),
+        missing_ids=_missing(tokens, vocabulary.id_limit),
+        special_inside=_special_inside(ordinary, vocabulary.special_tokens),
+        scripts=count_scripts(ordinary.values()),
+        llama_cpp=llama_cpp_name(tokenizer.pattern),
     )
 
 
-def kind_of(token: bytes) -> str:
-    """The script of a token's first letter; else digits, space, symbols, or part of a character.
-
-    >>> kind_of(b" the"), kind_of(b"\\xe4\\xb8"), kind_of(b"  "), kind_of(b"12")
-    ('Latin', 'part of a character', 'space', 'digits')
-    """
-    try:
-        text = token.decode("utf-8")
-    except UnicodeDecodeError:
-        return "part of a character"
-    if not text.strip():
-        return "space"
-    if letter := _LETTER.search(text):
-        script = _SCRIPT.match(letter.group())
-        return script.lastgroup if script else "other scripts"
-    return "digits" if _DIGIT.search(text) else "symbols"
+def _duplicates(ordinary: dict[int, bytes]) -> dict[bytes, list[int]]:
+    if len(set(ordinary.values())) == len(ordinary):
+        return {}
+    ids: dict[bytes, list[int]] = {}
+    for number, token in ordinary.items():
+        ids.setdefault(token, []).append(number)
+    return {token: numbers for token, numbers in ids.items() if len(numbers) > 1}
 
 
-def merge_bytes(token: bytes, ranks: dict[tuple[bytes, bytes], int]) -> list[bytes]:
-    """The parts that the merges, lowest rank first, make of these bytes taken as one pretoken."""
-    parts = [token[place : place + 1] for place in range(len(token))]
-    while len(parts) > 1:
-        pairs = pairwise(parts)
-        rank, place = min((ranks.get(pair, len(ranks)), at) for at, pair in enumerate(pairs))
-        if rank == len(ranks):
-            break
-        parts[place : place + 2] = [parts[place] + parts[place + 1]]
-    return parts
-
-
-def _unreachable(tokenizer: Tokenizer, ordinary: dict[int, bytes]) -> list[int]:
-    # A tokenizer that looks pretokens up whole before it merges can reach all of them.
-    if tokenizer.ignore_merges:
+def _missing(tokens: dict[int, bytes], limit: int) -> list[int]:
+    if len(tokens) == limit:
         return []
-    ranks = {pair: rank for rank, pair in enumerate(tokenizer.merges)}
-    return [number for number, token in ordinary.items() if len(merge_bytes(token, ranks)) > 1]
+    missing: list[int] = []
+    expected = 0
+    for number in tokens:  # in id order
+        room = MAX_LISTED_GAPS - len(missing)
+        missing.extend(range(expected, min(number, expected + room)))
+        expected = number + 1
+    return missing
+
+
+def _special_inside(ordinary: dict[int, bytes], special_tokens: dict[str, int]) -> list[int]:
+    if not special_tokens:
+        return []
+    texts = sorted(map(str.encode, special_tokens), key=len, reverse=True)
+    inside = regex.compile(b"|".join(map(regex.escape, texts)))
+    return [number for number, token in ordinary.items() if inside.search(token)]

@@ -49,7 +49,7 @@ def render_manifest(
     content: dict[str, Any] = {
         "format": FORMAT,
         "tokenizer": {
-            "fingerprint": fingerprint(tokenizer),
+            "fingerprint": tokenizer.fingerprint(),
             "vocab_size": tokenizer.vocab_size,
             "merges": len(tokenizer.merges),
             "pattern": tokenizer.pattern.regex,
@@ -92,9 +92,3 @@ def read_manifest(path: Path) -> Described:
         raise FormatError(f"{path}: 'special_tokens' is {kind(special_tokens)}, not an object")
     check_ids(special_tokens, str(path))
     return Described(pattern, special_tokens, mark)
-
-
-def fingerprint(tokenizer: Tokenizer) -> str:
-    """32 hex digits, equal exactly when ids, merges, special tokens and pattern are."""
-    text = f"{tokenizer.vocabulary.fingerprint()} {tokenizer.ignore_merges} "
-    return hashlib.sha256((text + tokenizer.pattern.regex).encode()).hexdigest()[:32]

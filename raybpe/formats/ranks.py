@@ -51,7 +51,7 @@ def ranks_of(tokenizer: Tokenizer) -> dict[bytes, int]:
         raise FormatError(
             "two ids stand for the same bytes, and tiktoken's ranks can hold one of them only"
         )
-    left, right = _recover(list(ranks))
+    left, right = recover_merges(list(ranks))
     ids = np.fromiter(ranks.values(), np.int64, len(ranks))
     merged = np.flatnonzero(left >= 0)
     found = np.stack([ids[left[merged]], ids[right[merged]], ids[merged]], axis=1)
@@ -145,7 +145,7 @@ def parts_of_ranks(path: Path, ranks: dict[int, bytes], special_tokens: dict[str
             f"{path} has no rank for the single bytes {names}{more}, so it cannot encode every text"
         )
     try:
-        left, right = _recover(tokens)
+        left, right = recover_merges(tokens)
     except FormatError as error:
         raise FormatError(f"{path}: {error}") from None
     merges = [
@@ -159,8 +159,15 @@ def parts_of_ranks(path: Path, ranks: dict[int, bytes], special_tokens: dict[str
     return Parts(dict(sorted(vocab.items())), merges, special_tokens)
 
 
-def _recover(tokens: list[bytes]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Positions of the two parts of each token; -1 for single bytes. `tokens` are distinct."""
+def recover_merges(tokens: list[bytes]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Positions of the two parts of each token, -1 for single bytes.
+
+    Args:
+        tokens: distinct byte strings in rank order.
+
+    Raises:
+        FormatError: the ranks do not determine a merge for some token.
+    """
     from raybpe.kernels.ranks import recover
 
     data = np.frombuffer(b"".join(tokens), np.uint8)
