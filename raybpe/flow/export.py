@@ -64,8 +64,7 @@ def _write(
             folder,
             merge_counts=merged.counts.tolist(),
             manifest=manifest.as_dict(),
-            sample=samples,
-            check=options.verify,
+            sample=samples if options.verify else None,
         )
         stage.reach(found.texts)
     for file, reason in found.left_out.items():

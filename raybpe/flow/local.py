@@ -25,6 +25,7 @@ from raybpe.flow import steps
 from raybpe.flow.executor import Counted
 from raybpe.flow.progress import Progress, Stage
 from raybpe.flow.steps import Merged, Tally
+from raybpe.flow.warm import warm_counting, warm_merging
 
 if TYPE_CHECKING:
     from raybpe.counts.pretoken_table import PretokenTable
@@ -55,6 +56,7 @@ class LocalExecutor:
         """Count what is missing with all threads."""
         plan = directory.plan
         chunks = [chunk for chunk in plan.chunks if chunk.index not in directory.covered]
+        warm_counting(config, self.progress.note)
         with self.progress.stage("count", plan.total_bytes, "bytes") as stage:
             stage.advance(sum(chunk.bytes for chunk in plan.chunks) - sum(c.bytes for c in chunks))
             crew = _Crew(chunks, config, directory, stage, self.save_seconds)
@@ -95,6 +97,7 @@ def cores() -> int:
 
 def merge_here(parts: Sequence[Columns], config: TrainConfig, progress: Progress) -> Merged:
     """The merge loop in this process, in slices, so that progress and Ctrl-C get their turn."""
+    warm_merging(config, progress.note)
     with progress.stage("merge", config.max_merges, "merges") as stage:
         trainer, merged = steps.start_merging(parts, config)
         for done in steps.advance(trainer, SLICE_SECONDS):
@@ -107,6 +110,7 @@ def count_texts(texts: Iterable[str | bytes], config: CountConfig, progress: Pro
     from raybpe.counts.pretoken_table import PretokenTable
     from raybpe.inputs import iterator_blocks
 
+    warm_counting(config, progress.note)
     table = PretokenTable()
     with progress.stage("count", None, "bytes") as stage:
         tally = steps.count_blocks(iterator_blocks(texts), config, table, stage.advance)

@@ -14,6 +14,7 @@ from raybpe.config import TrainConfig
 from raybpe.counts.columns import from_arrow
 from raybpe.flow import steps
 from raybpe.flow.steps import Merged
+from raybpe.flow.warm import warm_merging
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,6 +27,7 @@ class MergeActor:
 
     def __init__(self, config: TrainConfig) -> None:
         self._config = config
+        warm_merging(config)
         self._started: tuple[MergeTrainer, Merged] | None = None
 
     def advance(self, seconds: float, *tables: pa.Table) -> tuple[int, bool]:

@@ -17,6 +17,7 @@ from raybpe.counts.columns import Columns, from_arrow, to_arrow
 from raybpe.errors import RaybpeError
 from raybpe.flow import steps
 from raybpe.flow.steps import Tally
+from raybpe.flow.warm import warm_counting
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,6 +29,7 @@ def count_chunk(chunk: Chunk, config: CountConfig, partitions: int) -> tuple[Any
     """(tally, bytes of the tables), and one table per hash partition."""
     from raybpe.counts.pretoken_table import PretokenTable
 
+    warm_counting(config)
     table = PretokenTable()
     try:
         tally = steps.count_chunk(chunk, config, table)
