@@ -107,7 +107,9 @@ def _plain(array: pa.Array, source: str) -> pa.Array:
     if kind in _WIDTHS:
         return array
     if pa.types.is_dictionary(kind):
-        return _plain(array.cast(_large(kind.value_type, source)), source)
+        plain = _large(kind.value_type, source)
+        values = array.dictionary.cast(plain)  # Arrow cannot look up views
+        return pa.DictionaryArray.from_arrays(array.indices, values).cast(plain)
     return array.cast(_large(kind, source))
 
 

@@ -33,7 +33,7 @@ class ReadStats:
     """What reading met, summed over parts.
 
     Attributes:
-        documents: documents handed on; a text file cut for reading counts once per piece.
+        documents: documents handed on; a text that was cut for reading counts where it begins.
         text_bytes: bytes of all documents.
         nulls: rows or records whose text is null.
         byte_order_marks: texts that begin with U+FEFF, which stays in the text.

@@ -42,7 +42,7 @@ def read_blocks(chunk: Chunk, cutter: Cutter, stats: ReadStats | None = None) ->
     stats = ReadStats() if stats is None else stats
     for part in chunk.parts:
         for block in _read_part(part, cutter, stats):
-            stats.documents += len(block.starts)
+            stats.documents += len(block.starts) - block.continued
             stats.text_bytes += int((block.ends - block.starts).sum())
             yield block
 
