@@ -155,9 +155,10 @@ class RunDirectory:
                 self._partials.append(partial)
                 self.covered |= partial.chunks
         self.covered_before = frozenset(self.covered)
-        executor.progress.note(
-            f"resuming: {len(self.covered):,} of {len(self.plan.chunks):,} chunks are counted"
-        )
+        if self.covered:
+            executor.progress.note(
+                f"resuming: {len(self.covered):,} of {len(self.plan.chunks):,} chunks are counted"
+            )
 
     def partials(self) -> list[Partial]:
         """Saved work; no two cover the same chunk."""

@@ -1,0 +1,373 @@
+"""Training end to end in this process: against the textbook, and the same bytes in any shape."""
+
+import hashlib
+import itertools
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from raybpe import flow, reference
+from raybpe.config import CountConfig, RunOptions, TrainConfig, apply_preset
+from raybpe.counts.counts import Counts
+from raybpe.errors import (
+    ExhaustedError,
+    InputError,
+    InvalidUtf8Error,
+    OutputError,
+    PatternError,
+    TransientError,
+    UsageError,
+)
+from raybpe.flow import steps
+from raybpe.flow.run_directory import FOLDER
+from raybpe.merges.byte_order import byte_ids
+from raybpe.pretokenize import PATTERNS
+
+SEPARATOR = "<|endoftext|>"
+GPT2 = CountConfig(PATTERNS["gpt2"], "gpt2")
+TEXT = ("It's 1 tiny text, isn't it?  Three\n\n  lines; naïve café 12345 \U0001f642 "
+        + SEPARATOR + "the the then there they ") * 7  # fmt: skip
+
+
+def quiet(**options: Any) -> RunOptions:
+    return RunOptions(**{"executor": "local", "progress": "none", **options})
+
+
+def digest(folder: Path) -> dict[str, str]:
+    """Hash of every file that two runs must have in common."""
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.iterdir()
+        if path.name not in ("raybpe.json", "report.html")
+    }
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> str:
+    path = tmp_path / "tiny.txt"
+    path.write_text(TEXT, encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("preset", ["hf", "cs336", "rustbpe"])
+def test_same_merges_as_the_textbook(tiny: str, preset: str) -> None:
+    config = TrainConfig(300, GPT2, **apply_preset(preset))
+    result = flow.train([tiny], config, quiet())
+    expected, _ = reference.train(
+        reference.count_pretokens([TEXT], PATTERNS["gpt2"], [SEPARATOR]),
+        config.max_merges,
+        tie_break=config.tie_break,
+        byte_ids=byte_ids(config.byte_order).tolist(),
+    )
+    assert result.tokenizer.merges == expected
+    assert result.tokenizer.decode(result.tokenizer.encode(TEXT)) == TEXT
+
+
+def test_special_tokens_stand_where_they_are_asked_to(tiny: str) -> None:
+    specials = ("<|a|>", SEPARATOR)
+    counting = CountConfig(PATTERNS["gpt2"], "gpt2", specials)
+    at_start = flow.train([tiny], TrainConfig(300, counting), quiet()).tokenizer
+    at_end = flow.train(
+        [tiny], TrainConfig(300, counting, special_tokens_at="end"), quiet()
+    ).tokenizer
+    assert at_start.special_tokens == {"<|a|>": 0, SEPARATOR: 1}
+    assert at_end.special_tokens == {"<|a|>": 298, SEPARATOR: 299}
+    assert at_start.merges == at_end.merges
+    assert at_start.vocab_size == at_end.vocab_size == 300
+
+
+def test_special_tokens_at_the_end_follow_the_last_merge_made(tmp_path: Path) -> None:
+    path = tmp_path / "short.txt"
+    path.write_text("ab ab")
+    config = TrainConfig(5000, GPT2, special_tokens_at="end")
+    tokenizer = flow.train([str(path)], config, quiet()).tokenizer
+    assert tokenizer.special_tokens == {SEPARATOR: tokenizer.vocab_size - 1}
+    assert list(tokenizer.vocab) == list(range(tokenizer.vocab_size))
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 7, 64, 10**6])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_shape_of_the_work_changes_nothing(tiny: str, chunk_bytes: int, workers: int) -> None:
+    config = TrainConfig(300, GPT2)
+    expected = flow.train([tiny], config, quiet())
+    result = flow.train([tiny], config, quiet(chunk_bytes=chunk_bytes, workers=workers))
+    assert result.tokenizer.merges == expected.tokenizer.merges
+    assert result.manifest["totals"] == expected.manifest["totals"]
+
+
+def test_files_are_the_same_whatever_the_shape(tmp_path: Path, sample_text: Any) -> None:
+    inputs = []
+    for i in range(3):
+        path = tmp_path / f"part{i}.txt"
+        path.write_bytes(sample_text(300_000)[i * 90_000 : (i + 1) * 90_000].rsplit(b"\n", 1)[0])
+        inputs.append(str(path))
+    config = TrainConfig(700, GPT2)
+    seen = set()
+    shapes = itertools.product([4096, 64 * 10**6], [1, 2, 8], [1, -1])
+    for i, (chunk_bytes, workers, order) in enumerate(shapes):
+        output = tmp_path / f"out{i}"
+        options = quiet(chunk_bytes=chunk_bytes, workers=workers, output=str(output), verify=i == 0)
+        flow.train(inputs[::order], config, options)
+        seen.add(json.dumps(digest(output), sort_keys=True))
+    assert len(seen) == 1
+
+
+def test_hash_seed_changes_nothing(tiny: str, tmp_path: Path) -> None:
+    script = (
+        "import sys; from raybpe import flow; from raybpe.config import *\n"
+        "from raybpe.pretokenize import PATTERNS\n"
+        "flow.train(sys.argv[1:2], TrainConfig(300, CountConfig(PATTERNS['gpt2'], 'gpt2')),"
+        " RunOptions(executor='local', output=sys.argv[2], progress='none', verify=False))"
+    )
+    seen = set()
+    for seed in ("0", "4711"):
+        output = tmp_path / seed
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-c", script, tiny, output], check=True, env=environment)
+        seen.add(json.dumps(digest(output), sort_keys=True))
+    assert len(seen) == 1
+
+
+def test_iterator_and_counts_give_what_files_give(tiny: str) -> None:
+    config = TrainConfig(300, GPT2)
+    expected = flow.train([tiny], config, quiet()).tokenizer.merges
+    assert flow.train_from_iterator([TEXT], config, quiet()).tokenizer.merges == expected
+    assert flow.train_from_iterator([TEXT.encode()], config, quiet()).tokenizer.merges == expected
+    counts = flow.count([tiny], GPT2, quiet())
+    assert flow.train_from_counts(counts, config, quiet()).tokenizer.merges == expected
+    assert dict(counts.items()) == dict(
+        reference.count_pretokens([TEXT], PATTERNS["gpt2"], [SEPARATOR])
+    )
+
+
+def test_counts_know_their_sources(tiny: str, tmp_path: Path) -> None:
+    counts = flow.count([tiny], GPT2, quiet(chunk_bytes=50))
+    again = flow.count([tiny], GPT2, quiet(workers=1))
+    counts.save(tmp_path / "a.arrow")
+    again.save(tmp_path / "b.arrow")
+    assert (tmp_path / "a.arrow").read_bytes() == (tmp_path / "b.arrow").read_bytes()
+    assert [(source.uri, source.size) for source in counts.sources] == [(tiny, len(TEXT.encode()))]
+    assert Counts.load(tmp_path / "a.arrow").config == GPT2
+
+
+def test_manifest_says_what_was_done(tiny: str, tmp_path: Path) -> None:
+    config = TrainConfig(300, GPT2)
+    result = flow.train([tiny], config, quiet(output=str(tmp_path / "out")))
+    written = json.loads((tmp_path / "out" / "raybpe.json").read_text())
+    assert written["fingerprint"] == config.fingerprint()
+    assert written["config"]["tie_break"] == "lowest-ids"
+    assert written["pattern"] == PATTERNS["gpt2"]
+    assert written["inputs"] == [{"uri": tiny, "size": len(TEXT.encode())}]
+    assert written["totals"]["text_bytes"] == len(TEXT.encode())
+    assert written["totals"]["merges"] == len(result.tokenizer.merges)
+    assert written["run"]["executor"] == "local"
+    assert written["run"]["chunks"] == {"counted": 1, "resumed": 0}
+    assert set(written["run"]["versions"]) >= {"raybpe", "python", "numba", "pyarrow", "regex"}
+    assert not (tmp_path / "out" / FOLDER).exists()
+
+
+# -- running out, finding nothing, refusing ------------------------------------------------------
+
+
+def test_running_out_of_pairs_stops_early_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "short.txt"
+    path.write_text("ab ab")
+    result = flow.train([str(path)], TrainConfig(500, GPT2), quiet(progress="auto"))
+    assert result.tokenizer.vocab_size == 259
+    assert "the vocabulary ends at 259 of 500 ids" in capsys.readouterr().err
+    with pytest.raises(ExhaustedError, match="259 of 500"):
+        flow.train([str(path)], TrainConfig(500, GPT2, strict=True), quiet())
+
+
+@pytest.mark.parametrize("text", ["", SEPARATOR * 3])
+def test_nothing_to_count_is_an_error(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "empty.txt"
+    path.write_text(text)
+    with pytest.raises((InputError, PatternError)):
+        flow.train([str(path)], TrainConfig(300, GPT2), quiet(output=str(tmp_path / "out")))
+    assert not list((tmp_path / "out").glob("*.json"))
+
+
+def test_empty_iterator_is_an_error() -> None:
+    with pytest.raises(InputError, match="no text"):
+        flow.train_from_iterator([], TrainConfig(300, GPT2), quiet())
+
+
+def test_pattern_that_never_matches_is_an_error(tiny: str) -> None:
+    counting = CountConfig(r"\\w\+")
+    with pytest.raises(PatternError, match="never matched"):
+        flow.train([tiny], TrainConfig(300, counting), quiet())
+
+
+def test_pattern_that_never_matches_stops_before_the_end(
+    tiny: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "NEVER_MATCHED_BYTES", 100)
+    counted = []
+    real = steps.count_chunk
+    monkeypatch.setattr(steps, "count_chunk", lambda *a: counted.append(a) or real(*a))
+    with pytest.raises(PatternError, match="never matched"):
+        flow.train([tiny], TrainConfig(300, CountConfig("xyzzy")), quiet(chunk_bytes=40, workers=1))
+    assert len(counted) < len(TEXT.encode()) // 40
+
+
+def test_invalid_text_names_file_and_offset(tmp_path: Path) -> None:
+    path = tmp_path / "bad.txt"
+    path.write_bytes(b"good text " * 10 + b"\xff" + b" more" * 10)
+    for chunk_bytes in (7, 10**6):
+        with pytest.raises(InvalidUtf8Error, match=r"bad\.txt.*100"):
+            flow.train([str(path)], TrainConfig(300, GPT2), quiet(chunk_bytes=chunk_bytes))
+
+
+@pytest.mark.parametrize("policy", ["replace", "skip", "keep"])
+def test_policies_for_invalid_text_hold_at_any_cut(tmp_path: Path, policy: Any) -> None:
+    raw = b"ab\xffcd \xe2\x82 ef\xe2\x82\xac\xf0\x9f\x92 gh " * 20
+    path = tmp_path / "bad.txt"
+    path.write_bytes(raw)
+    config = CountConfig(PATTERNS["gpt2"], "gpt2", invalid_utf8=policy)
+    expected: dict[bytes, int] = {}
+    if policy == "keep":
+        text = raw.decode("utf-8", "surrogateescape")
+        pieces = "".join("\0\0" + c + "\0\0" if "\udc80" <= c <= "\udcff" else c for c in text)
+        for piece in pieces.split("\0\0"):
+            if len(piece) == 1 and "\udc80" <= piece <= "\udcff":
+                byte = piece.encode("utf-8", "surrogateescape")
+                expected[byte] = expected.get(byte, 0) + 1
+            else:
+                for token, n in reference.count_pretokens([piece], PATTERNS["gpt2"], []).items():
+                    expected[token] = expected.get(token, 0) + n
+    else:
+        text = raw.decode("utf-8", "replace" if policy == "replace" else "ignore")
+        expected = dict(reference.count_pretokens([text], PATTERNS["gpt2"], []))
+    for chunk_bytes in (1, 7, 10**6):
+        counts = flow.count([str(path)], config, quiet(chunk_bytes=chunk_bytes))
+        assert dict(counts.items()) == expected, chunk_bytes
+
+
+def test_long_and_rare_pretokens_are_left_out_and_reported(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("aa aa " + "x" * 50 + " " + "y" * 50 + " bb aa aa cc")
+    counting = CountConfig(PATTERNS["gpt2"], "gpt2", max_pretoken_length=20)
+    config = TrainConfig(300, counting, min_pretoken_count=2)
+    for chunk_bytes in (3, 10**6):
+        result = flow.train([str(path)], config, quiet(chunk_bytes=chunk_bytes))
+        totals = result.manifest["totals"]
+        assert totals["long_pretokens_left_out"] == 2
+        assert totals["rare_pretokens_left_out"] == {"unique": 3, "occurrences": 3}
+        assert not any(b"x" in left + right for left, right in result.tokenizer.merges)
+        assert not any(b"c" in left + right for left, right in result.tokenizer.merges)
+
+
+def test_output_that_cannot_be_written_is_refused_before_counting(
+    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setattr(steps, "count_chunk", lambda *_: pytest.fail("counted"))
+    with pytest.raises(OutputError):
+        flow.train([tiny], TrainConfig(300, GPT2), quiet(output=str(tmp_path / "file" / "out")))
+    assert (tmp_path / "file").read_text() == "in the way"
+
+
+# -- faults ----------------------------------------------------------------------------------------
+
+
+def test_a_failed_chunk_fails_the_run_and_is_named(
+    tiny: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = steps.count_chunk
+
+    def failing(chunk: Any, *rest: Any) -> Any:
+        if chunk.index == 3:
+            raise RuntimeError("boom")
+        return real(chunk, *rest)
+
+    monkeypatch.setattr(steps, "count_chunk", failing)
+    with pytest.raises(Exception, match=r"chunk-00000003 .*tiny\.txt.*boom"):
+        flow.train([tiny], TrainConfig(300, GPT2), quiet(chunk_bytes=60, workers=2))
+
+
+def test_transient_trouble_is_tried_again_and_changes_nothing(
+    tiny: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = TrainConfig(300, GPT2)
+    expected = flow.train([tiny], config, quiet())
+    real = steps.count_chunk
+    failures = {3: 2, 5: 1}
+
+    def flaky(chunk: Any, counting: Any, table: Any, advance: Any) -> Any:
+        tally = real(chunk, counting, table, advance)
+        if failures.get(chunk.index, 0):
+            failures[chunk.index] -= 1
+            raise TransientError("try again")  # after the chunk is in the table
+        return tally
+
+    monkeypatch.setattr(steps, "count_chunk", flaky)
+    result = flow.train([tiny], config, quiet(chunk_bytes=60, workers=2))
+    assert result.tokenizer.merges == expected.tokenizer.merges
+    assert result.manifest["totals"] == expected.manifest["totals"]
+    failures[3] = 9
+    with pytest.raises(TransientError):
+        flow.train([tiny], config, quiet(chunk_bytes=60, workers=2))
+
+
+def test_interrupt_stops_all_threads(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = steps.count_chunk
+
+    def slow(chunk: Any, counting: Any, table: Any, advance: Any) -> Any:
+        time.sleep(0.05)
+        return real(chunk, counting, table, advance)
+
+    monkeypatch.setattr(steps, "count_chunk", slow)
+    monkeypatch.setattr(threading.Thread, "join", interrupting(threading.Thread.join), raising=True)
+    with pytest.raises(KeyboardInterrupt):
+        flow.train([tiny], TrainConfig(300, GPT2), quiet(chunk_bytes=20, workers=2))
+    names = [thread.name for thread in threading.enumerate()]
+    assert not [name for name in names if name.startswith("raybpe-count")]
+
+
+def interrupting(join: Any) -> Any:
+    """`Thread.join` that is interrupted the first time, as by Ctrl-C."""
+    calls = iter([True])
+
+    def joining(self: threading.Thread, timeout: float | None = None) -> None:
+        if self.name.startswith("raybpe-count") and next(calls, False):
+            raise KeyboardInterrupt
+        join(self, timeout)
+
+    return joining
+
+
+def test_an_iterator_that_fails_fails_the_run() -> None:
+    def texts() -> Iterator[str]:
+        yield "some text"
+        raise ValueError("broken source")
+
+    with pytest.raises(ValueError, match="broken source"):
+        flow.train_from_iterator(texts(), TrainConfig(300, GPT2), quiet())
+
+
+def test_auto_is_local_unless_a_cluster_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from raybpe.flow.executor import choose
+
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert choose(RunOptions()) == ("local", None)
+    assert choose(RunOptions(address="a:1"))[0] == "ray"
+    monkeypatch.setenv("RAY_ADDRESS", "b:2")
+    assert choose(RunOptions())[0] == "ray"
+    assert choose(RunOptions(executor="local"))[0] == "local"
+
+
+def test_wrong_options_are_usage_errors() -> None:
+    with pytest.raises(UsageError):
+        RunOptions(fan_in=1)
