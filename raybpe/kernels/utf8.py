@@ -15,7 +15,9 @@ from raybpe.kernels.intrinsics import (
     at_least64,
     equal64,
     high64,
+    load32,
     load_i64,
+    store64,
 )
 
 _U2 = np.uint64(2)
@@ -72,3 +74,59 @@ def first_invalid(data, starts, ends, documents):
         if _well_formed(data, start, load_i64(ends + 8 * document)) == 0:
             return document
     return -1
+
+
+@njit(cache=True)
+def _character(where, readable):
+    """Length of the character at an address, 0 if it is not valid or longer than `readable`."""
+    word = load32(where)
+    first = word & 0xFF
+    second = (word >> 8) & 0xFF
+    length = 0
+    if first < 0x80:
+        length = 1
+    elif first < 0xE0:
+        if first >= 0xC2 and word & 0xC000 == 0x8000:
+            length = 2
+    elif first < 0xF0:
+        low = 0xA0 if first == 0xE0 else 0x80
+        high = 0x9F if first == 0xED else 0xBF
+        if low <= second <= high and word & 0xC00000 == 0x800000:
+            length = 3
+    elif first < 0xF5:
+        low = 0x90 if first == 0xF0 else 0x80
+        high = 0x8F if first == 0xF4 else 0xBF
+        if low <= second <= high and word & 0xC0C00000 == 0x80800000:
+            length = 4
+    return length if length <= readable else 0
+
+
+@njit(cache=True, nogil=True)
+def split_invalid(data, start, end, run_starts, run_ends, histogram):
+    """Find the runs of valid characters in data[start:end] and count the invalid bytes.
+
+    Takes addresses: of the data, of int64 offsets to write (one run per byte at most, and one),
+    of int64 (256,) to add to. Returns the number of runs. Reads up to 64 bytes past the end.
+    """
+    runs = 0
+    at = start
+    while at < end:
+        if at + 64 <= end and high64(data + at) == ZERO:
+            at += 64
+            continue
+        length = _character(data + at, end - at)
+        if length == 0:
+            if at > start:
+                store64(run_starts + 8 * runs, start)
+                store64(run_ends + 8 * runs, at)
+                runs += 1
+            place = histogram + 8 * (load32(data + at) & 0xFF)
+            store64(place, load_i64(place) + 1)
+            length = 1
+            start = at + 1
+        at += length
+    if at > start:
+        store64(run_starts + 8 * runs, start)
+        store64(run_ends + 8 * runs, at)
+        runs += 1
+    return runs

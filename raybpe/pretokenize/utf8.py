@@ -21,11 +21,11 @@ from raybpe.block import PADDING_BYTES, Block
 from raybpe.config import InvalidUtf8
 from raybpe.errors import InvalidUtf8Error
 from raybpe.kernels.intrinsics import address
-from raybpe.kernels.utf8 import first_invalid
+from raybpe.kernels.utf8 import first_invalid, split_invalid
 
 Integers = npt.NDArray[np.int64]
 
-_ESCAPE = 0xDC00  # "surrogateescape" turns the invalid byte b into U+DC00 + b
+_PYTHON_NAME = {"replace": "replace", "skip": "ignore"}
 
 
 def clean_block(block: Block, policy: InvalidUtf8) -> tuple[Block, Integers]:
@@ -66,20 +66,15 @@ def clean_block(block: Block, policy: InvalidUtf8) -> tuple[Block, Integers]:
         if document == len(starts):
             break
         following = document + 1
-        start = starts[document]
-        text = block.data[start : ends[document]].tobytes()
-        points = _escaped(text)
-        bad = (points >= _ESCAPE) & (points < _ESCAPE + 256)
-        histogram += np.bincount(points[bad] - _ESCAPE, minlength=256)
+        runs = _split(block.data, starts[document], ends[document], histogram)
         if policy == "keep":
-            piece_starts, piece_ends = _valid_runs(points, bad)
-            new_starts.append(piece_starts + start)
-            new_ends.append(piece_ends + start)
+            new_starts.append(runs[0])
+            new_ends.append(runs[1])
         else:
-            text = text.decode("utf-8", "replace" if policy == "replace" else "ignore").encode()
-            texts.append(text)
+            text = block.data[starts[document] : ends[document]].tobytes()
+            texts.append(text.decode("utf-8", _PYTHON_NAME[policy]).encode())
             new_starts.append(np.array([size], np.int64))
-            size += len(text)
+            size += len(texts[-1])
             new_ends.append(np.array([size], np.int64))
     block = replace(block, starts=np.concatenate(new_starts), ends=np.concatenate(new_ends))
     if policy != "keep":
@@ -106,20 +101,16 @@ def _invalid_documents(
         document += found + 1
 
 
-def _escaped(text: bytes) -> npt.NDArray[np.uint32]:
-    """The code points of a text that is not empty, with _ESCAPE + b for each invalid byte b."""
-    return np.array([text.decode("utf-8", "surrogateescape")]).view(np.uint32)
-
-
-def _valid_runs(
-    points: npt.NDArray[np.uint32], bad: npt.NDArray[np.bool_]
+def _split(
+    data: npt.NDArray[np.uint8], start: int, end: int, histogram: Integers
 ) -> tuple[Integers, Integers]:
-    """Byte offsets where the runs of valid characters start and end."""
-    sizes = 1 + (points >= 0x80).astype(np.int64) + (points >= 0x800) + (points >= 0x10000)
-    sizes[bad] = 1
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    edges = np.diff(np.concatenate([[True], bad, [True]]).astype(np.int8))
-    return offsets[np.flatnonzero(edges == -1)], offsets[np.flatnonzero(edges == 1)]
+    """Starts and ends of the valid runs in data[start:end]; adds to the histogram."""
+    starts = np.empty(end - start + 1, np.int64)
+    ends = np.empty(end - start + 1, np.int64)
+    runs = split_invalid(
+        address(data), start, end, address(starts), address(ends), address(histogram)
+    )
+    return starts[:runs], ends[:runs]
 
 
 def _refuse(block: Block, document: int) -> NoReturn:
