@@ -156,7 +156,7 @@ def _expand_remote(uri: str) -> Iterator[tuple[Found, str | None]]:
     def list_below() -> list[Found]:
         infos = attempt(uri, lambda: filesystem.get_file_info(FileSelector(path, recursive=True)))
         below = [
-            Found(base + info.path.removeprefix(path) + query, int(info.size))
+            Found(base + f"/{info.path}".split(path, 1)[1] + query, int(info.size))
             for info in infos
             if info.type == FileType.File
         ]
@@ -183,7 +183,8 @@ def _expand_remote(uri: str) -> Iterator[tuple[Found, str | None]]:
 def _glob_regex(pattern: str) -> str:
     """Regex of a glob in which `*` stays within a folder and `**` does not."""
     pieces = re.split(r"(\*\*/|\*\*|\*|\[[^\]]+\])", pattern)
-    regexes = {"**/": r"(?:[^/]+/)*", "**": r".*", "*": r"(?:(?<!/)|(?!\.))[^/]*"}
+    name, folders = r"(?:(?<!/)|(?!\.))[^/]*", r"(?:(?!\.)[^/]+/)*"
+    regexes = {"**/": folders, "**": folders + name, "*": name}
     return "".join(
         regexes.get(piece)
         or (
