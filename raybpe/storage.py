@@ -61,7 +61,8 @@ def write_stream(path: str, produce: Callable[[Any], object]) -> None:
     filesystem, inside = resolve(path)
 
     def put() -> None:
-        with filesystem.open_output_stream(inside) as sink:
+        # By itself Arrow would compress what has a name like .gz.
+        with filesystem.open_output_stream(inside, compression=None) as sink:
             produce(sink)
 
     try:

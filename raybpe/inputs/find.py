@@ -174,7 +174,7 @@ def _expand_remote(uri: str) -> Iterator[tuple[Found, str | None]]:
     if info.type == FileType.File:
         yield Found(uri, int(info.size)), None
     elif info.type == FileType.Directory:
-        inside = [f for f in list_below() if not _hidden(f.uri.removeprefix(base))]
+        inside = [f for f in list_below() if not _hidden(os.path.dirname(f.uri[len(base) :]))]
         yield from _choose(inside)
     else:
         raise InputError(f"{shown(uri)} does not exist; check the bucket, the path and the region")

@@ -42,6 +42,11 @@ def test_empty_files(folder: str) -> None:
     assert storage.read(storage.join(folder, "marker")).to_pybytes() == b""
 
 
+def test_names_do_not_compress(folder: str) -> None:
+    storage.write(storage.join(folder, "a.gz"), b"plain")
+    assert storage.read(storage.join(folder, "a.gz")).to_pybytes() == b"plain"
+
+
 def test_missing(folder: str) -> None:
     with pytest.raises(InputError, match="does not exist"):
         storage.read(storage.join(folder, "nothing"))
