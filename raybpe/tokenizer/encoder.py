@@ -23,6 +23,7 @@ from raybpe.block import PADDING_BYTES, Block
 from raybpe.errors import UsageError
 from raybpe.kernels.encode_state import SLACK
 from raybpe.pretokenize import pretokenizer
+from raybpe.pretokenize.utf8 import clean_block
 from raybpe.tokenizer.encoder_tables import EncoderTables, id_dtype
 from raybpe.tokenizer.listed import listed_pieces
 from raybpe.tokenizer.vocabulary import Vocabulary
@@ -282,14 +283,8 @@ def _list(ids: Ids) -> list[int]:
 
 def _valid_documents(block: Block) -> Block:
     """The block with invalid bytes between its documents instead of in them."""
-    try:
-        block.data[block.starts[0] : block.ends[-1]].tobytes().decode()
-        return block
-    except UnicodeDecodeError:
-        from raybpe.pretokenize.utf8 import clean_block
-
-        clean, _ = clean_block(block, "keep")
-        return clean
+    clean, _ = clean_block(block, "keep")
+    return clean
 
 
 def _parts(data: npt.NDArray[np.uint8], cutter: Pretokenizer) -> Iterator[tuple[int, int]]:

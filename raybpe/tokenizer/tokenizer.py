@@ -68,9 +68,12 @@ class Tokenizer:
         pattern: str | Pattern = "gpt2",
         ignore_merges: bool = False,
     ) -> None:
-        from raybpe.pretokenize import resolve_pattern
+        from raybpe.pretokenize.parse import check
+        from raybpe.pretokenize.patterns import resolve_pattern
 
         self.pattern: Pattern = resolve_pattern(pattern) if isinstance(pattern, str) else pattern
+        if self.pattern.name is None:
+            check(self.pattern.regex)
         self.vocabulary = Vocabulary(vocab, merges, special_tokens)
         self.ignore_merges = ignore_merges
 

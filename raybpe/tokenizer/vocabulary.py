@@ -42,8 +42,8 @@ class Vocabulary:
         merges: Iterable[tuple[bytes, bytes]],
         special_tokens: SpecialTokens | None = None,
     ) -> None:
+        _check_tokens(vocab)
         tokens = dict(sorted(vocab.items()))
-        _check_tokens(tokens)
         specials = _place_specials(tokens, special_tokens)
         self.special_tokens: dict[str, int] = dict(sorted(specials.items(), key=lambda s: s[1]))
         self.tokens: dict[int, bytes] = (
@@ -99,7 +99,7 @@ class Vocabulary:
     __hash__ = None  # type: ignore[assignment]
 
 
-def _check_tokens(tokens: dict[Any, Any]) -> None:
+def _check_tokens(tokens: Mapping[Any, Any]) -> None:
     """Refuse what is not {small non-negative int: non-empty bytes}."""
     if not tokens:
         raise FormatError("the vocabulary is empty; a byte-level vocabulary holds all 256 bytes")
