@@ -86,12 +86,13 @@ class _Translator:
             self.refuse("(?s) is not Oniguruma's")
         if self.fold:
             self.out.append("(?i:")
-        groups: list[tuple[int, bool, bool]] = []
+        groups: list[tuple[int | None, bool, bool]] = []  # what holds again after the group
         while self.at < len(self.pattern):
             char = self.pattern[self.at]
             if char == "(":
-                groups.append((len(self.out), self.fold, self.dot_all))
-                self._open()
+                outer = (len(self.out), self.fold, self.dot_all)
+                looks = self._open()
+                groups.append((None, *outer[1:]) if looks else outer)
                 self.atom, self.letter = None, ""
             elif char == ")":
                 if not groups:
@@ -108,15 +109,15 @@ class _Translator:
                 self._repeat()
             else:
                 atom = len(self.out)
-                self._atom(char)
-                self.atom = atom
+                self.atom = atom if self._atom(char) else None
         if groups:
             self.refuse("a ( is not closed")
         if leading and "i" in leading[1]:
             self.out.append(")")
         return "".join(self.out)
 
-    def _open(self) -> None:
+    def _open(self) -> bool:
+        """Whether the group only looks: then it is no atom to repeat."""
         found = _GROUP.match(self.pattern, self.at)
         if found is None or (found.end() == self.at + 1 and self.pattern[found.end() :][:1] == "?"):
             self.refuse(f"{self.pattern[self.at : self.at + 4]!r} is not a group all engines share")
@@ -124,20 +125,15 @@ class _Translator:
         self.at = found.end()
         if look:
             self.out.append(f"(?{look}")
-            return
+            return look != ">"
         dot_all = "m" if self.source == "oniguruma" else "s"
         if set((on or "") + (off or "")) - {"i", dot_all}:
             self.refuse("only the flags i and s can be set")
         fold = self.fold
         self.fold = "i" not in (off or "") and ("i" in (on or "") or self.fold)
         self.dot_all = dot_all not in (off or "") and (dot_all in (on or "") or self.dot_all)
-        self.out.append(
-            "(?:"
-            if fold == self.fold and "i" not in (on or "")
-            else f"(?{'-' * fold}i:"
-            if fold != self.fold
-            else "(?i:"
-        )
+        self.out.append("(?:" if fold == self.fold else "(?i:" if self.fold else "(?-i:")
+        return False
 
     def _repeat(self) -> None:
         found = _QUANTIFIER.match(self.pattern, self.at)
@@ -162,11 +158,15 @@ class _Translator:
         self.at = found.end()
         self.atom, self.letter = None, ""
 
-    def _atom(self, char: str) -> None:
+    def _atom(self, char: str) -> bool:
+        """Whether what was read can be repeated; anchors cannot."""
+        anchor = False
         if char == "[":
             self._set()
         elif char == "\\":
-            self._escape()
+            anchor = self.pattern[self.at + 1 : self.at + 2] in tuple("AzZbB")
+            if self._escape():
+                return True
         elif char == ".":
             self.out.append(r"[\s\S]" if self.dot_all else ".")
             self.at += 1
@@ -176,13 +176,16 @@ class _Translator:
                 r"(?<![^\n])" if lines else r"\A" if self.target == "oniguruma" else "^"
             )
             self.at += 1
+            anchor = True
         elif char == "$":
             self._end_anchor()
+            anchor = True
         else:
             self._literal(char, char)
             self.at += 1
-            return
+            return True
         self.letter = ""
+        return not anchor
 
     def _end_anchor(self) -> None:
         end = r"\Z" if self.target == "regex" else r"\z"
@@ -211,7 +214,8 @@ class _Translator:
         if ord(char) > 127 or char in "iI":
             self.refuse(f"engines differ in what {char!r} is in another case")
 
-    def _escape(self) -> None:
+    def _escape(self) -> bool:
+        """Whether the escape stands for a literal character."""
         char = self.pattern[self.at + 1 : self.at + 2]
         if char in ("p", "P"):
             self.out.append(self._property())
@@ -232,6 +236,8 @@ class _Translator:
             self._text_anchor(char)
         else:
             self._literal(*self._escaped_char())
+            return True
+        return False
 
     def _text_anchor(self, char: str) -> None:
         end = r"\Z" if self.target == "regex" else r"\z"
@@ -264,7 +270,7 @@ class _Translator:
             digits = next(group for group in found.groups() if group)
             if found[3] and self.source == "oniguruma":
                 self.refuse("\\U is no escape in Oniguruma")
-            number = int(digits, 16) if re.fullmatch("[0-9A-Fa-f]{1,6}", digits.lstrip("0")) else -1
+            number = int(digits, 16) if re.fullmatch("0*[0-9A-Fa-f]{1,6}", digits) else -1
             if not 0 <= number < 0x110000 or 0xD800 <= number < 0xE000:
                 self.refuse("not the number of a character")
             self.at = found.end()

@@ -219,17 +219,18 @@ def unknown_characters(text: str, library: str) -> set[str]:
     """The characters of a text that `regex` knows and the library's regex engine does not."""
     import regex
 
-    candidates = {char for char in text if ord(char) > 127}
-    assigned = {char for char in candidates if not regex.fullmatch(r"\p{Cn}", char)}
-    return {char for char in assigned if _is_unassigned(char, library)}
+    candidates = "".join({char for char in text if ord(char) > 127})
+    known = "".join(regex.findall(r"\P{Cn}", candidates))
+    return set(_unassigned(known, library))
 
 
-def _is_unassigned(char: str, library: str) -> bool:
+def _unassigned(text: str, library: str) -> str:
+    """The characters of a text that are unassigned for the library's regex engine."""
     if library == "tokenizers":
         from tokenizers import Regex, pre_tokenizers
 
         split = pre_tokenizers.Split(Regex(r"\p{Cn}"), "removed", invert=True)
-        return bool(split.pre_tokenize_str(char))
+        return "".join(piece for piece, _ in split.pre_tokenize_str(text))
     import tiktoken
 
     probe = tiktoken.Encoding(
@@ -238,7 +239,7 @@ def _is_unassigned(char: str, library: str) -> bool:
         mergeable_ranks={bytes([byte]): byte for byte in range(256)},
         special_tokens={},
     )
-    return bool(probe.encode_ordinary(char))
+    return str(probe.decode(probe.encode_ordinary(text)))
 
 
 def _without(text: str, characters: set[str]) -> list[str]:
