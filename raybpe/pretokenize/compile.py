@@ -72,8 +72,9 @@ def compile_pattern(pattern: str) -> Automaton:
     count = int(classes.max()) + 1
     line_feed = int(classes[ord("\n")])
     threads = _Threads(dict(zip(sets, masks, strict=True)), count, line_feed)
-    start = threads.build(tree, threads.add(_MATCH))
-    following, match = threads.determinise(start)
+    tree_start = threads.build(tree, threads.add(_MATCH))
+    # A node of its own, so that START is never returned to: `tables` relies on it.
+    following, match = threads.determinise(threads.add(_FORK, 0, tree_start, tree_start))
     if match[START].any():
         raise Unsupported("it can match the empty text")
     return _minimise(Automaton(classes, following, match))
@@ -228,8 +229,8 @@ class _Threads:
                     return tuple(moved), True
                 elif number in self.line_ends and symbol == self.line_feed:
                     raise PatternError(
-                        "engines read $ before a line break in three ways (end of text, of the last "
-                        "line, of any line); write (?![\\s\\S]) for the end of text"
+                        "engines read $ before a line break in three ways (end of text, of the "
+                        "last line, of any line); write (?![\\s\\S]) for the end of text"
                     )
                 elif mask >> symbol & 1:
                     if kind == _TEST:
@@ -265,7 +266,7 @@ class _Threads:
 
 
 def _minimise(automaton: Automaton) -> Automaton:
-    """Merge states that behave alike (Moore); START is told apart, so that nothing returns to it."""
+    """Merge states that behave alike (Moore), except START, which no state goes to."""
     following, match = automaton.next, automaton.match
     order = np.arange(len(match))
     kind = np.unique(match, axis=0, return_inverse=True)[1].reshape(-1)

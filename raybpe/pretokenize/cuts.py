@@ -32,7 +32,7 @@ _CHARACTER = 4  # bytes of the longest
 def cut_pairs(automaton: Automaton) -> npt.NDArray[np.bool_]:
     """bool (K, K): whether text can be cut between a code point of one class and of another."""
     following, match = automaton.next, automaton.match
-    states, count = following.shape
+    count = following.shape[1]
     # cuttable[s, y]: in state s a y ends what there is, just as the end of text would.
     cuttable = (following == DEAD) & (match[:, :count] == match[:, count:])
     pairs = np.ones((count, count), np.bool_)
@@ -84,7 +84,7 @@ class Cutter:
         return None if found == NEED_MORE else found
 
     def last_cut(self, data: npt.NDArray[np.uint8], start: int, end: int) -> int | None:
-        """The last cut that is certain in ``(start, end)``, looking at ``data[:end]``; None if none.
+        """The last cut in ``(start, end)`` that is certain given ``data[:end]``; None if none is.
 
         ``data[0]`` begins the text, or lies at least `context` bytes before the cut.
         """

@@ -17,6 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 Engine = Literal["scan", "automaton", "regex"]
 
-_FORMAT = 1  # of the cached tables; raise it with any change of their layout or meaning
+_FORMAT = 2  # of the cached tables; raise it with any change of their layout or meaning
 _GAP = int(scan_state.GAP)
 
 
@@ -149,14 +150,14 @@ class Pretokenizer:
         state[scan_state.OUT] = address(output)
         state[scan_state.TABLES] = address(self.scanner.tables)
         finished = 0
-        before = _GAP
         while not finished:
             finished = scan(address(state))
-            for entry in output[: state[scan_state.COUNT]].tolist():
-                if not before & _GAP:
-                    yield piece[before : entry & ~_GAP]
-                before = entry
-            state[scan_state.COUNT] = 0
+            entries = output[: state[scan_state.COUNT]].tolist()
+            for here, following in pairwise(entries):
+                if not here & _GAP:
+                    yield piece[here : following & ~_GAP]
+            output[0] = entries[-1]  # its span is still open; scanners look back at it
+            state[scan_state.COUNT] = 1
 
 
 @lru_cache(maxsize=64)

@@ -9,6 +9,8 @@ and the entry says where a pretoken ended. Only ends further back are left to th
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -42,7 +44,7 @@ def pack(automaton: Automaton) -> npt.NDArray[np.uint8]:
     fast = np.pad(_fast(automaton), ((0, 0), (0, 1)))
     pairs = np.pad(cut_pairs(automaton), ((0, 2), (0, 2)))[columns][:, columns]
     pages, classes = _pages(automaton.classes)
-    parts = [
+    parts: list[npt.NDArray[Any]] = [
         pages,
         classes,
         np.packbits(pairs, axis=1, bitorder="little"),
@@ -77,7 +79,7 @@ def _pages(
     return np.array(which, np.uint16), distinct + np.uint8(_ASCII)
 
 
-def _join(parts: list[npt.NDArray[np.generic]], pairs: bool) -> npt.NDArray[np.uint8]:
+def _join(parts: list[npt.NDArray[Any]], pairs: bool) -> npt.NDArray[np.uint8]:
     """Header and parts, each part at a multiple of 64 bytes."""
     header = np.zeros(layout.HEADER_BYTES // 8, np.int64)
     header[layout.PAIRS // 8] = pairs
