@@ -17,7 +17,10 @@ from raybpe.pretokenize import PATTERNS
 tokenizers = pytest.importorskip("tokenizers")
 tiktoken = pytest.importorskip("tiktoken")
 
-ALPHABET = "aAsStTlLvVeEdDmM'’ \t\n\r\x0b\u00a0\u3000109²½٣.,!-_/#éßſKÆǅʰªº日本かカ한नम\u0301\u0947\u200d👩€"
+ALPHABET = (
+    "aAsStTlLvVeEdDmM'’ \t\n\r\x0b\u00a0\u3000109²½٣.,!-_/#éßſKÆǅʰªº日本かカ한नम"
+    "\u0301\u0947\u200d👩€"
+)
 BYTES = {bytes([byte]): byte for byte in range(256)}
 
 
