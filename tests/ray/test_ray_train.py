@@ -1,0 +1,375 @@
+"""Training on Ray: the same bytes as in this process, in any shape, and after any fault."""
+
+import os
+import pickle
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from raybpe import flow
+from raybpe.config import CountConfig, RunOptions, TrainConfig
+from raybpe.errors import (
+    CapacityError,
+    ClusterError,
+    InvalidUtf8Error,
+    PatternError,
+    RaybpeError,
+    UsageError,
+)
+from raybpe.flow import reduction, task_options
+from raybpe.flow.reduction import Reduction
+from raybpe.flow.run_directory import FOLDER
+from raybpe.pretokenize import PATTERNS
+
+pytestmark = pytest.mark.ray
+
+GPT2 = CountConfig(PATTERNS["gpt2"], "gpt2")
+CONFIG = TrainConfig(600, GPT2)
+
+
+def options(**more: Any) -> RunOptions:
+    return RunOptions(
+        **{"executor": "ray", "progress": "none", "chunk_bytes": 30_000, "verify": False, **more}
+    )
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {
+        p.name: p.read_bytes() for p in folder.iterdir() if p.is_file() and p.name != "raybpe.json"
+    }
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory, sample_text: Any) -> str:
+    path = tmp_path_factory.mktemp("text") / "text.txt"
+    path.write_bytes(sample_text(500_000)[:500_000].rsplit(b"\n", 1)[0])
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def expected(text: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Files of the local executor."""
+    output = tmp_path_factory.mktemp("local") / "out"
+    flow.train([text], CONFIG, options(executor="local", output=str(output)))
+    return files(output)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"workers": 1},
+        {"workers": 2, "fan_in": 2},
+        {"fan_in": 16, "chunk_bytes": 20_000},
+        {"chunk_bytes": 10**6},
+    ],
+)
+def test_same_files_as_locally(
+    ray_local: Any, text: str, tmp_path: Path, expected: dict[str, bytes], shape: dict[str, Any]
+) -> None:
+    result = flow.train([text], CONFIG, options(output=str(tmp_path / "out"), **shape))
+    assert files(tmp_path / "out") == expected
+    assert result.manifest["run"]["executor"] == "ray"
+    assert not (tmp_path / "out" / FOLDER).exists()
+    assert ray_local.is_initialized()  # it was running before
+
+
+def test_totals_and_counts_are_the_same(ray_local: Any, text: str) -> None:
+    here = flow.train([text], CONFIG, options(executor="local"))
+    there = flow.train([text], CONFIG, options())
+    assert there.manifest["totals"] == here.manifest["totals"]
+    assert there.manifest["inputs"] == here.manifest["inputs"]
+    counts = flow.count([text], GPT2, options())
+    assert list(counts.items()) == list(flow.count([text], GPT2, options(executor="local")).items())
+    trained = flow.train_from_counts(counts, CONFIG, options())
+    assert trained.tokenizer.merges == here.tokenizer.merges
+
+
+def test_hash_partitions_and_shuffled_arrival(
+    ray_local: Any,
+    text: str,
+    tmp_path: Path,
+    expected: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("raybpe.flow.run_directory.BYTES_PER_PARTITION", 150_000)
+    real = Reduction._submit_add
+
+    def shuffled(self: Reduction) -> None:
+        self._ready.reverse()
+        real(self)
+
+    monkeypatch.setattr(Reduction, "_submit_add", shuffled)
+    flow.train([text], CONFIG, options(output=str(tmp_path / "out"), fan_in=3))
+    assert files(tmp_path / "out") == expected
+
+
+def test_auto_picks_the_ray_that_is_running(ray_local: Any, text: str) -> None:
+    result = flow.train([text], CONFIG, options(executor="auto"))
+    assert result.manifest["run"]["executor"] == "ray"
+
+
+def test_iterator_is_counted_here_and_merged_there(ray_local: Any, text: str) -> None:
+    texts = [Path(text).read_text()]
+    there = flow.train_from_iterator(texts, CONFIG, options())
+    here = flow.train_from_iterator(texts, CONFIG, options(executor="local"))
+    assert there.tokenizer.merges == here.tokenizer.merges
+
+
+def test_few_tasks_are_in_flight_and_tables_stay_away(
+    ray_local: Any, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = 0
+    real = Reduction._submit_count
+
+    def counting(self: Reduction, chunk: Any) -> None:
+        nonlocal most
+        real(self, chunk)
+        most = max(most, sum(job.kind == "count" for job in self._pending.values()))
+
+    fetched = []
+    wait = ray_local.wait
+    monkeypatch.setattr(Reduction, "_submit_count", counting)
+    monkeypatch.setattr(
+        reduction.ray, "wait", lambda *a, **k: fetched.append(k["fetch_local"]) or wait(*a, **k)
+    )
+    flow.train([text], CONFIG, options(chunk_bytes=10_000, workers=3))
+    assert most == 3
+    assert not any(fetched)
+
+
+def test_partials_resume_and_nothing_is_counted_twice(
+    ray_local: Any,
+    text: str,
+    tmp_path: Path,
+    expected: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    output = str(tmp_path / "out")
+    with monkeypatch.context() as patch:
+        patch.setattr(Reduction, "_wait", dying(Reduction._wait, 14))
+        with pytest.raises(KeyboardInterrupt):
+            flow.train([text], CONFIG, options(output=output, save_seconds=0.0, fan_in=3))
+    partials = list((tmp_path / "out" / FOLDER).glob("partial-*"))
+    assert partials
+    result = flow.train([text], CONFIG, options(output=output, fan_in=3))
+    chunks = result.manifest["run"]["chunks"]
+    assert chunks["resumed"] > 0
+    assert chunks["resumed"] + chunks["counted"] == 17
+    assert files(tmp_path / "out") == expected
+
+
+def test_other_executor_goes_on(
+    ray_local: Any,
+    text: str,
+    tmp_path: Path,
+    expected: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    output = str(tmp_path / "out")
+    with monkeypatch.context() as patch:
+        patch.setattr(Reduction, "_wait", dying(Reduction._wait, 14))
+        with pytest.raises(KeyboardInterrupt):
+            flow.train([text], CONFIG, options(output=output, save_seconds=0.0))
+    result = flow.train([text], CONFIG, options(output=output, executor="local"))
+    assert result.manifest["run"]["chunks"]["resumed"] > 0
+    assert files(tmp_path / "out") == expected
+
+
+def dying(wait: Any, calls: int) -> Any:
+    """`Reduction._wait` that is interrupted after some calls, as by Ctrl-C."""
+    left = calls
+
+    def waiting(self: Reduction, advance: Any) -> None:
+        nonlocal left
+        if left == 0:
+            raise KeyboardInterrupt
+        left -= 1
+        wait(self, advance)
+
+    return waiting
+
+
+def test_interrupt_leaves_no_tasks_behind(
+    ray_local: Any, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Reduction, "_wait", dying(Reduction._wait, 1))
+    with pytest.raises(KeyboardInterrupt):
+        flow.train([text], CONFIG, options())
+    deadline = time.monotonic() + 20
+    while ray_local.available_resources().get("CPU") != 2:
+        assert time.monotonic() < deadline, "tasks still run"
+        time.sleep(0.1)
+
+
+def test_short_object_store_uses_the_run_directory(
+    ray_local: Any,
+    text: str,
+    tmp_path: Path,
+    expected: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reduction, "STORE_FRACTION", 0.0)
+    saved = []
+    real = Reduction._save_ready
+    monkeypatch.setattr(Reduction, "_save_ready", lambda self: saved.append(1) or real(self))
+    output = str(tmp_path / "out")
+    flow.train([text], CONFIG, options(output=output, save_seconds=1e9, fan_in=3))
+    assert saved
+    assert files(tmp_path / "out") == expected
+
+
+# -- faults ----------------------------------------------------------------------------------------
+
+
+def kill_once(path: Path, marker: Path) -> None:
+    """Body of a worker that dies by SIGKILL the first time."""
+    if not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_killed_workers_are_replaced(
+    ray_local: Any, text: str, tmp_path: Path, expected: dict[str, bytes]
+) -> None:
+    # A file that kills the first two workers that read beside it, through the environment.
+    marker = tmp_path / "killed"
+    killer = ray_local.remote(num_cpus=0)(kill_workers).remote(str(marker), os.getpid())
+    flow.train([text], CONFIG, options(output=str(tmp_path / "out"), chunk_bytes=5000))
+    marker.touch()
+    assert ray_local.get(killer) > 0
+    assert files(tmp_path / "out") == expected
+
+
+def kill_workers(stop: str, driver: int) -> int:
+    """Kill workers that count, now and then, until the file `stop` is there."""
+    import psutil
+
+    killed = 0
+    while not os.path.exists(stop) and killed < 3:
+        for process in psutil.process_iter(["name", "cmdline", "ppid"]):
+            command = " ".join(process.info["cmdline"] or [])
+            if command.startswith("ray::count_chunk") and ours(process, driver):
+                process.kill()
+                killed += 1
+                break
+        time.sleep(0.1)
+    return killed
+
+
+def ours(process: Any, driver: int) -> bool:
+    """Whether a worker belongs to the Ray that this test's driver started."""
+    return driver in [parent.pid for parent in process.parents()]
+
+
+def test_killed_merge_actor_starts_again(
+    ray_local: Any,
+    text: str,
+    tmp_path: Path,
+    expected: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from raybpe.flow import cluster
+
+    monkeypatch.setattr(cluster, "SLICE_SECONDS", 0.0)
+    real = ray_local.get
+    kills = []
+
+    def getting(ref: Any, *rest: Any, **more: Any) -> Any:
+        value = real(ref, *rest, **more)
+        if isinstance(value, tuple) and len(value) == 2 and value[1] is False and len(kills) < 2:
+            actors = [a for a in cluster_actors() if a["State"] == "ALIVE"]
+            os.kill(actors[0]["Pid"], signal.SIGKILL)
+            kills.append(value[0])
+        return value
+
+    monkeypatch.setattr(cluster.ray, "get", getting)
+    flow.train([text], CONFIG, options(output=str(tmp_path / "out")))
+    assert len(kills) == 2
+    assert files(tmp_path / "out") == expected
+
+
+def cluster_actors() -> list[dict[str, Any]]:
+    from ray._private.state import actors
+
+    return [
+        {"State": info["State"], "Pid": info["Pid"]}
+        for info in actors().values()
+        if info["ActorClassName"] == "MergeActor" and info["Pid"]
+    ]
+
+
+def test_failed_chunk_fails_the_run_with_its_own_error(ray_local: Any, tmp_path: Path) -> None:
+    path = tmp_path / "bad.txt"
+    path.write_bytes(b"good text " * 1000 + b"\xff" + b" more" * 1000)
+    with pytest.raises(InvalidUtf8Error, match=r"bad\.txt.*10,?000"):
+        flow.train([str(path)], CONFIG, options(chunk_bytes=1000))
+
+
+def test_pattern_that_never_matches(ray_local: Any, text: str) -> None:
+    with pytest.raises(PatternError, match="never matched"):
+        flow.train([text], TrainConfig(300, CountConfig(r"\\w\+")), options())
+
+
+def test_infeasible_memory_is_refused_before_the_first_task(
+    ray_local: Any, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_options, "WORKER_BYTES", 2**50)
+    monkeypatch.setattr(Reduction, "_submit_count", lambda *_: pytest.fail("submitted"))
+    with pytest.raises(ClusterError, match=r"counting a chunk .* needs about .* GB of memory"):
+        flow.train([text], CONFIG, options())
+
+
+def test_infeasible_merge_is_refused(
+    ray_local: Any, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_options, "merge_memory", lambda *_: 2**50)
+    with pytest.raises(ClusterError, match=r"merging over [\d,]+ unique pretokens needs about"):
+        flow.train([text], CONFIG, options())
+
+
+def test_work_that_cannot_start_is_reported_and_given_up(
+    ray_local: Any, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(reduction, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(reduction, "WARN_SECONDS", 0.3)
+    monkeypatch.setattr(reduction, "STALL_SECONDS", 1.0)
+    hold = ray_local.remote(num_cpus=2)(time.sleep).remote(30)
+    time.sleep(1.0)
+    try:
+        with pytest.raises(ClusterError, match=r"nothing ended for \d+ s.*0 CPUs"):
+            flow.train([text], CONFIG, options(progress="auto"))
+    finally:
+        ray_local.cancel(hold, force=True)
+    assert "no task ended" in capsys.readouterr().err
+
+
+def test_settings_of_an_unfinished_run_hold_here_too(
+    ray_local: Any, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = str(tmp_path / "out")
+    with monkeypatch.context() as patch:
+        patch.setattr(Reduction, "_wait", dying(Reduction._wait, 2))
+        with pytest.raises(KeyboardInterrupt):
+            flow.train([text], CONFIG, options(output=output))
+    with pytest.raises(UsageError, match="vocab size was 600, is 700"):
+        flow.train([text], TrainConfig(700, GPT2), options(output=output))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        PatternError("bad", 3),
+        InvalidUtf8Error("x"),
+        CapacityError("y"),
+        ClusterError("z"),
+        RaybpeError("w"),
+    ],
+)
+def test_errors_travel(ray_local: Any, error: RaybpeError) -> None:
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is type(error)
+    assert str(copy) == str(error)
+    assert copy.__dict__ == error.__dict__
