@@ -70,12 +70,14 @@ def count_config(
     max_pretoken_length: int | None = None,
 ) -> CountConfig:
     """Resolve the pattern by name or as a regex; no special tokens for None."""
-    from raybpe.pretokenize import resolve_pattern
+    from raybpe.pretokenize.parse import check
+    from raybpe.pretokenize.patterns import resolve_pattern
 
     _check_choices(invalid_utf8=invalid_utf8)
     if isinstance(special_tokens, str):
         raise UsageError(f"special_tokens is a list of texts, not the text {special_tokens!r}")
     resolved = resolve_pattern(pattern)
+    check(resolved.regex)
     return CountConfig(
         pattern=resolved.regex,
         pattern_name=resolved.name,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -62,14 +62,17 @@ def run(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     debug = "--debug" in given
     given = [argument for argument in given if argument != "--debug"]
+    stdout = sys.stdout
     try:
         code = app(given, prog_name="raybpe", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except BrokenPipeError:
-        # Nobody reads any more. Point stdout elsewhere, or Python complains at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _nobody_reads(stdout)
+    except SystemExit:
+        if sys.stdout is stdout:
+            raise
+        return _nobody_reads(stdout)  # Typer saw the broken pipe first and put a wrapper there
     except (KeyboardInterrupt, typer.Abort):
         print("interrupted", file=sys.stderr)
         return 130
@@ -93,6 +96,12 @@ def run(arguments: list[str] | None = None) -> int:
             debug,
         )
         return 1
+
+
+def _nobody_reads(stdout: TextIO) -> int:
+    sys.stdout = stdout
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())  # or Python complains at exit
+    return 0
 
 
 def _help_of(error: Any) -> str:

@@ -29,7 +29,7 @@ def inspect(
     ] = False,
 ) -> None:
     """Show what is in a tokenizer, and what is wrong with it."""
-    from raybpe.cli.show import readable, table
+    from raybpe.cli.show import readable, shortened, table
     from raybpe.evaluate.audit import audit
     from raybpe.tokenizer.tokenizer import Tokenizer
 
@@ -42,7 +42,7 @@ def inspect(
     found = audit(loaded, longest)
 
     def some(ids: list[int]) -> str:
-        examples = " ".join(f"{number}:{readable(vocab[number])}" for number in ids[:SHOWN])
+        examples = " ".join(f"{number}:{shortened(vocab[number])}" for number in ids[:SHOWN])
         return f"{len(ids):,}  {examples}" if ids else "none"
 
     gaps = " ".join(map(str, found.missing_ids[:SHOWN]))
@@ -52,6 +52,7 @@ def inspect(
     rows = [
         ("ids", f"{found.ids:,}"),
         ("merges", f"{found.merges:,}"),
+        ("fingerprint", found.fingerprint),
         ("pattern", loaded.pattern.name or loaded.pattern.regex),
         ("special tokens", " ".join(f"{i}:{text}" for text, i in found.special_tokens.items())
          or "none"),
@@ -60,6 +61,7 @@ def inspect(
         ("bytes with several ids", some(twice)),
         ("missing ids", f"{len(found.missing_ids):,}  {gaps}" if gaps else "none"),
         ("special text in tokens", some(found.special_inside)),
+        ("llama.cpp pattern", found.llama_cpp or "none by that name: llama.cpp cannot run it"),
     ]  # fmt: skip
     typer.echo(table(rows))
     typer.echo("\ntokens by script")
@@ -67,7 +69,7 @@ def inspect(
     if found.longest:
         typer.echo("\nlongest tokens")
         typer.echo(
-            table(((str(number), readable(vocab[number])) for number in found.longest), right=(0,))
+            table(((str(number), shortened(vocab[number])) for number in found.longest), right=(0,))
         )
 
 

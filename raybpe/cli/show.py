@@ -22,6 +22,13 @@ def readable(token: bytes) -> str:
         return repr(token)
 
 
+def shortened(token: bytes, length: int = 72) -> str:
+    """As `readable`, but of a long token only the beginning, and its length."""
+    if len(token) <= length:
+        return readable(token)
+    return f"{readable(token[:length])}… ({len(token):,} bytes)"
+
+
 def table(rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
     """Rows in columns; `right` names the columns that end flush."""
     rows = [tuple(row) for row in rows]
