@@ -1,4 +1,4 @@
-"""Named patterns: the pieces they give, against `regex` and against the passes of other tokenizers."""
+"""Named patterns: their pieces, against `regex` and against the passes of other tokenizers."""
 
 import json
 import random
@@ -87,7 +87,7 @@ def test_random_strings_as_regex(name: str, pretokenizers: dict[str, Pretokenize
 
 @pytest.mark.parametrize("name", PATTERNS)
 def test_edges_of_classes_in_contexts(name: str, pretokenizers: dict[str, Pretokenizer]) -> None:
-    """The first and last code point of every run of one class, where a table would be off by one."""
+    """Ends of the runs of each class: where a table would be off by one."""
     classes = compile_pattern(PATTERNS[name]).classes
     edges = [at for at in range(1, len(classes)) if classes[at] != classes[at - 1]]
     points = sorted({point for at in edges for point in (at - 1, at)} | {0, 0x10FFFF})
