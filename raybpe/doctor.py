@@ -1,7 +1,6 @@
 """Facts about this machine and a cluster that decide what would run, and how fast.
 
-Asking costs little: versions come from package metadata, so nothing heavy is imported until the
-speed is measured.
+Versions come from package metadata: neither Ray nor the kernels are loaded to know them.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from raybpe.config import RunOptions
+from raybpe.counts.unicode_version import unicode_version
 from raybpe.flow.executor import choose
 from raybpe.flow.local import cores, free_memory
 
@@ -37,10 +37,10 @@ def machine_rows() -> list[Row]:
         ("memory", f"{free_memory() / 1e9:.1f} GB free for one process"),
         *((name, _version(name)) for name in NEEDED),
         *((name, _version(name, "not installed (optional)")) for name in OPTIONAL),
-        ("unicode", _unicode()),
+        ("unicode", unicode_version()),
         ("executor auto", f"{executor} ({reason})" if reason else f"{executor} (no Ray in sight)"),
         ("kernel cache", _kernel_cache()),
-        ("pattern cache", _folder(_pattern_cache())),
+        ("pattern cache", _pattern_cache()),
     ]
 
 
@@ -95,24 +95,16 @@ def _cpu_name() -> str:
     return names[0] if names else "unknown processor"
 
 
-def _unicode() -> str:
-    return f"classes of code points as in regex {_version('regex')}"
-
-
-def _pattern_cache() -> Path:
+def _pattern_cache() -> str:
     from raybpe.pretokenize.table_cache import cache_folder
 
-    return cache_folder()
-
-
-def _folder(path: Path) -> str:
-    files = [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else []
-    size = sum(file.stat().st_size for file in files)
-    return f"{path}: {len(files)} files, {size / 1e6:.1f} MB" if files else f"{path}: empty"
+    files = list(cache_folder().glob("*.npz"))
+    return f"{cache_folder()}: {len(files)} compiled patterns"
 
 
 def _kernel_cache() -> str:
-    beside = Path(__file__).with_name("kernels") / "__pycache__"
-    folder = Path(os.environ["NUMBA_CACHE_DIR"]) if "NUMBA_CACHE_DIR" in os.environ else beside
-    kernels = len(list(folder.rglob("*.nbc"))) if folder.is_dir() else 0
+    from raybpe.kernels.compile_cache import cache_folder
+
+    folder = Path(cache_folder())
+    kernels = len(list(folder.glob("*.nbc")))
     return f"{folder}: {kernels} compiled kernels" + ("" if kernels else "; the first run compiles")

@@ -1,0 +1,226 @@
+"""Data sets to shards: same bytes for any workers, order kept, resumed after a kill, and back."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import raybpe
+from raybpe.config import RunOptions
+from raybpe.errors import InputError, OutputError, UsageError
+from raybpe.flow.dataset import encode_dataset
+from raybpe.flow.dataset import local as local_module
+from raybpe.flow.dataset.decode import ids_of
+from raybpe.flow.dataset.shards import npy_header
+from raybpe.tokenizer.tokenizer import Tokenizer
+
+SEPARATOR = "<|endoftext|>"
+
+
+@pytest.fixture(scope="module")
+def tokenizer(sample_text: Callable[[int], bytes]) -> Tokenizer:
+    text = sample_text(200_000).decode()
+    return raybpe.train_from_iterator(text.split(SEPARATOR), 700, progress="none")
+
+
+def encode(
+    tokenizer: Tokenizer, inputs: object, output: Path, *, chunk: int = 64 * 10**6, **more: object
+) -> Path:
+    run = {key: more.pop(key) for key in ("workers", "resume", "documents", "field") if key in more}
+    inputs = inputs if isinstance(inputs, list) else [inputs]
+    options = RunOptions(
+        executor="local", output=str(output), chunk_bytes=chunk, progress="none", **run
+    )  # type: ignore[arg-type]
+    encode_dataset(tokenizer, [str(one) for one in inputs], options, **more)  # type: ignore[arg-type]
+    return output
+
+
+def flat(tokenizer: Tokenizer, folder: Path) -> list[int]:
+    return [int(i) for ids in ids_of(str(folder), tokenizer, None) for i in ids]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_one_file_gives_its_own_ids(
+    tokenizer: Tokenizer, sample_file: Path, tmp_path: Path
+) -> None:
+    folder = encode(tokenizer, sample_file, tmp_path / "t", eot_token=SEPARATOR)
+    assert flat(tokenizer, folder) == tokenizer.encode(sample_file.read_bytes())
+    index = json.loads((folder / "index.json").read_text())
+    assert index["tokens"] == sum(shard["tokens"] for shard in index["shards"])
+    documents = sample_file.read_text().count(SEPARATOR) + 1
+    assert sum(shard["documents"] for shard in index["shards"]) == documents
+    assert not (folder / ".raybpe").exists()
+
+
+@pytest.mark.parametrize("form", ["npy", "bin", "parquet"])
+def test_same_bytes_for_any_workers(
+    tokenizer: Tokenizer, sample_file: Path, tmp_path: Path, form: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    reference = encode(tokenizer, sample_file, tmp_path / "1", chunk=70_000, workers=1,
+                       format=form, eot_token=SEPARATOR)  # fmt: skip
+    monkeypatch.setattr("raybpe.flow.dataset.steps.UNIT_BYTES", 9_000)
+    for workers in (2, 8):
+        again = encode(tokenizer, sample_file, tmp_path / str(workers), chunk=70_000,
+                       workers=workers, format=form, eot_token=SEPARATOR)  # fmt: skip
+        if form == "parquet":  # row groups follow units
+            assert flat(tokenizer, again) == flat(tokenizer, reference)
+        else:
+            assert contents(again) == contents(reference)
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 1000, 10**6])
+@pytest.mark.parametrize("form", ["npy", "bin", "parquet"])
+def test_chunk_size_changes_shards_not_ids(
+    tokenizer: Tokenizer, tmp_path: Path, chunk: int, form: str
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_bytes(f"a  b\n\n  c 12345{SEPARATOR}don't नमस्ते{SEPARATOR}\n\xff".encode() + b"\xff")
+    folder = encode(tokenizer, text, tmp_path / "t", chunk=chunk, format=form,
+                    eot_token=SEPARATOR)  # fmt: skip
+    data = b"".join(tokenizer.decode_bytes(ids) for ids in ids_of(str(folder), tokenizer, None))
+    assert data == text.read_bytes()
+    assert flat(tokenizer, folder) == tokenizer.encode(text.read_bytes())
+
+
+def test_documents_keep_their_order_with_eot_between(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    texts = ["first document", "", "third\nwith two lines", "last"]
+    (tmp_path / "in").mkdir()
+    for name, text in zip("cabd", texts, strict=True):
+        (tmp_path / "in" / f"{name}.jsonl").write_text(json.dumps({"text": text}) + "\n")
+    folder = encode(tokenizer, tmp_path / "in", tmp_path / "t", eot_token=SEPARATOR)
+    eot = tokenizer.special_tokens[SEPARATOR]
+    in_order = ["", "third\nwith two lines", "first document", "last"]  # a, b, c, d
+    expected: list[int] = []
+    for number, text in enumerate(in_order):
+        expected += ([eot] if number else []) + tokenizer.encode(text)
+    assert flat(tokenizer, folder) == expected
+    nothing = encode(tokenizer, tmp_path / "in", tmp_path / "n", eot_token=None)
+    assert flat(tokenizer, nothing) == [i for text in in_order for i in tokenizer.encode(text)]
+
+
+@pytest.mark.parametrize("chunk", [1, 5, 10**6])
+def test_lines(tokenizer: Tokenizer, tmp_path: Path, chunk: int) -> None:
+    text = tmp_path / "lines.txt"
+    text.write_text("one\ntwo words\n\nfour\n")
+    folder = encode(tokenizer, text, tmp_path / "t", chunk=chunk, documents="lines",
+                    eot_token=SEPARATOR)  # fmt: skip
+    decoded = tokenizer.decode(flat(tokenizer, folder))
+    assert decoded == SEPARATOR.join(["one", "two words", "", "four"])
+
+
+def test_parquet_has_a_row_per_document(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    text = tmp_path / "text.txt"
+    text.write_text(f"one{SEPARATOR}two two{SEPARATOR}{SEPARATOR}four")
+    folder = encode(tokenizer, text, tmp_path / "t", format="parquet", eot_token=SEPARATOR)
+    rows = pq.read_table(folder / "shard-00000.parquet")["ids"].to_pylist()
+    assert [tokenizer.decode(row) for row in rows] == ["one", "two two", "", "four"]
+
+
+def test_a_killed_run_goes_on(
+    tokenizer: Tokenizer, sample_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = encode(tokenizer, sample_file, tmp_path / "whole", chunk=50_000, eot_token=SEPARATOR)
+    written: list[str] = []
+    write = local_module.write_shard
+
+    def dying(folder: str, name: str, *rest: object) -> object:
+        if len(written) == 2:
+            raise KeyboardInterrupt
+        written.append(name)
+        return write(folder, name, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(local_module, "write_shard", dying)
+    with pytest.raises(KeyboardInterrupt):
+        encode(tokenizer, sample_file, tmp_path / "t", chunk=50_000, eot_token=SEPARATOR)
+    assert not (tmp_path / "t" / "index.json").exists()
+    with pytest.raises(InputError, match="not finished"):
+        flat(tokenizer, tmp_path / "t")
+    with pytest.raises(UsageError, match="dtype"):
+        encode(tokenizer, sample_file, tmp_path / "t", chunk=50_000, eot_token=SEPARATOR,
+               dtype="uint32")  # fmt: skip
+    again: list[str] = []
+    monkeypatch.setattr(
+        local_module, "write_shard",
+        lambda folder, name, *rest: (again.append(name), write(folder, name, *rest))[1],
+    )  # fmt: skip
+    encode(tokenizer, sample_file, tmp_path / "t", chunk=50_000, eot_token=SEPARATOR)
+    assert not set(written) & set(again)
+    assert contents(tmp_path / "t") == contents(whole)
+
+
+def test_a_finished_data_set_is_left_alone(
+    tokenizer: Tokenizer, sample_file: Path, tmp_path: Path
+) -> None:
+    folder = encode(tokenizer, sample_file, tmp_path / "t", chunk=50_000)
+    before = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    encode(tokenizer, sample_file, folder, chunk=50_000)
+    assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+    with pytest.raises(UsageError, match="chunk_bytes was 50000, is 60000"):
+        encode(tokenizer, sample_file, folder, chunk=60_000)
+    encode(tokenizer, sample_file, folder, chunk=10**9, resume=False)
+    assert sorted(contents(folder)) == ["index.json", "shard-00000.npy"]
+
+
+def test_dtypes(tokenizer: Tokenizer, sample_file: Path, tmp_path: Path) -> None:
+    small = encode(tokenizer, sample_file, tmp_path / "a")
+    assert np.load(small / "shard-00000.npy").dtype == np.uint16
+    wide = encode(tokenizer, sample_file, tmp_path / "b", dtype="uint32", format="bin")
+    ids = np.fromfile(wide / "shard-00000.bin", np.uint32)
+    assert (ids == np.load(small / "shard-00000.npy")).all()
+    high = dict(tokenizer.vocab) | {70_000: b"rare enough"}
+    big = Tokenizer(high, tokenizer.merges, pattern="gpt2")
+    assert np.load(encode(big, sample_file, tmp_path / "c") / "shard-00000.npy").dtype == np.uint32
+    with pytest.raises(UsageError, match="uint16"):
+        encode(big, sample_file, tmp_path / "d", dtype="uint16")
+
+
+def test_what_is_refused(tokenizer: Tokenizer, sample_file: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="special token"):
+        encode(tokenizer, sample_file, tmp_path / "t", eot_token="<eot>")
+    with pytest.raises(UsageError, match="format"):
+        encode(tokenizer, sample_file, tmp_path / "t", format="csv")
+    with pytest.raises(InputError):
+        encode(tokenizer, tmp_path / "missing.txt", tmp_path / "t")
+    with pytest.raises(OutputError):
+        encode(tokenizer, sample_file, sample_file / "t")
+    assert not (tmp_path / "t").exists()
+    for name, content in (("x.npy", b"no"), ("x.parquet", b"no"), ("x.txt", b"\xff")):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputError, match=name):
+            flat(tokenizer, tmp_path / name)
+
+
+def test_reading_trouble_stops_all_threads(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    import threading
+
+    good, bad = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    good.write_text('{"text": "fine"}\n' * 1000)
+    bad.write_text('{"text": 3}\n')
+    with pytest.raises(InputError, match=r"b\.jsonl"):
+        encode(tokenizer, [good, bad], tmp_path / "t", chunk=1000, workers=3)
+    assert threading.active_count() == 1
+
+
+def test_npy_header_is_what_numpy_writes(tmp_path: Path) -> None:
+    ids = np.arange(12345, dtype="<u2")
+    file = tmp_path / "x.npy"
+    file.write_bytes(npy_header("uint16", len(ids)) + ids.tobytes())
+    assert (np.load(file) == ids).all()
+    np.save(tmp_path / "y.npy", ids)
+    assert (tmp_path / "y.npy").read_bytes() == file.read_bytes()
+
+
+def test_small_files_of_shared(tokenizer: Tokenizer, shared: Path, tmp_path: Path) -> None:
+    for path in sorted((shared / "corpora" / "small").iterdir()):
+        if path.stat().st_size == 0 or path.suffix == ".bin":
+            continue
+        folder = encode(tokenizer, path, tmp_path / path.name, chunk=5000, eot_token=SEPARATOR)
+        assert flat(tokenizer, folder) == tokenizer.encode(path.read_bytes()), path.name
