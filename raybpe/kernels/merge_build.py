@@ -12,8 +12,6 @@ sorted, so a cursor that only moves forward does it.
 the threshold has fallen, a sketch, which can only be too high, tells which pairs to count exactly.
 """
 
-import numba
-
 from raybpe.kernels import merge_state as state
 from raybpe.kernels.intrinsics import load8, load32, load_i64, prefetch, store32, store64
 from raybpe.kernels.merge_pairs import (
@@ -25,12 +23,12 @@ from raybpe.kernels.merge_pairs import (
     slot_of,
     word,
 )
-from raybpe.kernels.merge_state import set_symbol, symbol_at
+from raybpe.kernels.merge_state import inner, set_symbol, symbol_at
 
 _AHEAD = 16  # words between asking for an input row and reading it
 
 
-@numba.njit(nogil=True)
+@inner
 def build_symbols(block, unit):
     """Write symbols and groups, and count byte pairs at left << 8 | right of the dense tables.
 
@@ -88,7 +86,7 @@ def build_symbols(block, unit):
     return groups
 
 
-@numba.njit(nogil=True)
+@inner
 def index_groups(block):
     """Fill BLOCK_GROUPS and HEAD_COUNTS."""
     cells = word(block, state.CELLS)
@@ -108,7 +106,7 @@ def index_groups(block):
         store64(head + 8 * cell, load_i64(group_counts + 8 * group))
 
 
-@numba.njit(nogil=True)
+@inner
 def start_lists(block):
     """Give each byte pair of at least the threshold a list.
 
@@ -129,7 +127,7 @@ def start_lists(block):
         store32(places + 4 * pair, place)
 
 
-@numba.njit(nogil=True)
+@inner
 def add_list(block, key, count, number):
     """Make the record, table entry and heap entry of a new pair, its list at the pool's end."""
     records = word(block, state.RECORDS)
@@ -154,7 +152,7 @@ def add_list(block, key, count, number):
     set_word(block, state.HEAP_USED, size + 1)
 
 
-@numba.njit(nogil=True)
+@inner
 def fill_byte_lists(block, unit):
     """Write the positions of all listed byte pairs, in one pass."""
     symbols = word(block, state.SYMBOLS)
@@ -173,7 +171,7 @@ def fill_byte_lists(block, unit):
         left = right
 
 
-@numba.njit(nogil=True)
+@inner
 def sketch_pairs(block, unit):
     """Add every pair's weight to the sketch, at the place its key hashes to."""
     symbols = word(block, state.SYMBOLS)
@@ -201,7 +199,7 @@ def sketch_pairs(block, unit):
         cell += 1 if right == sentinel else load32(lengths + 4 * right)
 
 
-@numba.njit(nogil=True)
+@inner
 def count_pairs(block, unit):
     """Count exactly the pairs whose sketch reaches the threshold; the number stands for the list.
 
@@ -253,7 +251,7 @@ def count_pairs(block, unit):
     return state.REACHED
 
 
-@numba.njit(nogil=True)
+@inner
 def fill_lists(block, unit):
     """Give each pair of at least the threshold a list and a heap entry, and fill the lists.
 

@@ -5,34 +5,33 @@ lazy: a pair's count only falls after the step that creates it, so its entry is 
 is put right when it comes to the top.
 """
 
-import numba
-
 from raybpe.kernels import merge_state as state
 from raybpe.kernels.intrinsics import load8, load32, load_i64, store32, store64
+from raybpe.kernels.merge_state import inner
 
 EMPTY = -1
 _MIX = -7046029254386353131  # 2**64 / golden ratio, as int64
 
 
-@numba.njit(nogil=True)
+@inner
 def word(block, index):
     """Word `index` of the state block."""
     return load_i64(block + 8 * index)
 
 
-@numba.njit(nogil=True)
+@inner
 def set_word(block, index, value):
     """Set word `index` of the state block."""
     store64(block + 8 * index, value)
 
 
-@numba.njit(nogil=True)
+@inner
 def slot_of(key, bits):
     """Where the search for a key begins in a table of 2**bits slots."""
     return ((key * _MIX) >> (64 - bits)) & ((1 << bits) - 1)
 
 
-@numba.njit(nogil=True)
+@inner
 def find_pair(pairs, bits, key):
     """Address of the pair's slot (key, count), or 0."""
     mask = (1 << bits) - 1
@@ -47,7 +46,7 @@ def find_pair(pairs, bits, key):
         slot = (slot + 1) & mask
 
 
-@numba.njit(nogil=True)
+@inner
 def add_pair(pairs, lists, bits, key, count, record):
     """Put a pair that is not in the table."""
     mask = (1 << bits) - 1
@@ -59,7 +58,7 @@ def add_pair(pairs, lists, bits, key, count, record):
     store32(lists + 4 * slot, record)
 
 
-@numba.njit(nogil=True)
+@inner
 def move_pairs(block):
     """Put the pairs of the old table that still reach the threshold into the new one."""
     old = word(block, state.OLD)
@@ -78,7 +77,7 @@ def move_pairs(block):
     set_word(block, state.PAIRS_USED, used)
 
 
-@numba.njit(nogil=True)
+@inner
 def compare_bytes(block, a, b):
     """-1, 0 or 1 as token a's bytes are less than, equal to, or greater than token b's."""
     if a == b:
@@ -104,7 +103,7 @@ def compare_bytes(block, a, b):
     return -1 if length_a < length_b else 1
 
 
-@numba.njit(nogil=True)
+@inner
 def wins_tie(block, key_a, key_b):
     """Whether pair a is merged before pair b of the same count."""
     if word(block, state.BY_BYTES) == 0:
@@ -115,7 +114,7 @@ def wins_tie(block, key_a, key_b):
     return order > 0
 
 
-@numba.njit(nogil=True)
+@inner
 def comes_first(block, count_a, key_a, count_b, key_b):
     """Whether heap entry a is above entry b."""
     if count_a != count_b:
@@ -123,7 +122,7 @@ def comes_first(block, count_a, key_a, count_b, key_b):
     return wins_tie(block, key_a, key_b)
 
 
-@numba.njit(nogil=True)
+@inner
 def sift_down(block, heap, size, count, key):
     """Put an entry at the root, whose old entry is dropped, and let it sink."""
     index = 0
@@ -149,7 +148,7 @@ def sift_down(block, heap, size, count, key):
     store64(heap + 16 * index + 8, key)
 
 
-@numba.njit(nogil=True)
+@inner
 def push(block, heap, size, count, key):
     """Add an entry to a heap of `size` entries."""
     index = size
@@ -166,7 +165,7 @@ def push(block, heap, size, count, key):
     store64(heap + 16 * index + 8, key)
 
 
-@numba.njit(nogil=True)
+@inner
 def drop_first(block, heap, size):
     """Remove the root of a heap of `size` entries; returns the new size."""
     size -= 1

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.extending import intrinsic
 
 # Symbols. SENTINEL is also the number of ids there may be; SENTINEL + 1 marks a dead cell.
@@ -103,6 +103,10 @@ RECORDS_FULL = 4
 POOL_FULL = 5
 HEAP_FULL = 6
 TEXT_FULL = 7
+
+# For functions that only kernels call: without the wrappers for Python they compile sooner.
+_NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+inner: Callable[..., Any] = njit(nogil=True, **_NO_WRAPPERS)
 
 
 def _width(unit):

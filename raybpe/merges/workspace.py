@@ -39,7 +39,7 @@ class Tuning:
 
     threshold: int | None = None
     wide_symbols: bool = False
-    pool_slack: float = 1.9
+    pool_slack: float = 1.6
     room: int = 1 << 16
 
 
@@ -130,10 +130,7 @@ class Workspace:
         if code == state.PAIRS_FULL:
             self._grow_pairs()
         elif code == state.RECORDS_FULL:
-            self._compact()
-            wanted = self._get(state.RECORDS_USED) + self._get(state.NEEDED)
-            if wanted > self._get(state.RECORD_ROOM) * 7 // 8:
-                self._grow(state.RECORDS, state.RECORDS_USED, state.RECORD_ROOM, 3)
+            self._grow(state.RECORDS, state.RECORDS_USED, state.RECORD_ROOM, 3)
         elif code == state.POOL_FULL:
             self._make_pool_room()
         elif code == state.HEAP_FULL:

@@ -16,7 +16,7 @@ from merge_helpers import arrays, fast_train, result, slow_train, trainer
 from raybpe import reference
 from raybpe.errors import CapacityError, CountsError, UsageError
 from raybpe.merges.byte_order import byte_ids
-from raybpe.merges.trainer import MergeTrainer, memory_estimate
+from raybpe.merges.trainer import MergeTrainer, _arrange, memory_estimate
 from raybpe.merges.workspace import Tuning, Workspace
 
 TIES = ("lowest-ids", "greatest-bytes")
@@ -251,6 +251,11 @@ def test_counts_near_the_largest_integer():
     for words in ({b"abc": most}, {b"ab": most, b"cd": 1}, {b"a" * 2**16: 2**50}):
         with pytest.raises(CapacityError, match="2\\^63"):
             trainer(words, 1)
+
+
+def test_more_bytes_than_positions_can_name_are_refused():
+    with pytest.raises(CapacityError, match="2\\^32"):
+        _arrange(np.array([0, 2**32]), np.array([1]))
 
 
 def test_bad_arrays_are_refused():
