@@ -178,11 +178,12 @@ class RangeFile:
     """A file that is read at offsets, from several threads if need be.
 
     Attributes:
+        uri: its path or URI, with options.
         size: bytes in the file when it was opened.
     """
 
     def __init__(self, uri: str) -> None:
-        self._uri = uri
+        self.uri = uri
         self._fd = -1
         self._file: Any = None
         if is_local(uri):
@@ -196,8 +197,8 @@ class RangeFile:
     def read_into(self, view: memoryview, offset: int) -> int:
         """Fill the view from an offset; returns the bytes read, 0 at the end of the file."""
         if self._fd >= 0:
-            return attempt(self._uri, lambda: os.preadv(self._fd, [view], offset))
-        data = attempt(self._uri, lambda: self._file.read_at(len(view), offset))
+            return attempt(self.uri, lambda: os.preadv(self._fd, [view], offset))
+        data = attempt(self.uri, lambda: self._file.read_at(len(view), offset))
         view[: len(data)] = data
         return len(data)
 

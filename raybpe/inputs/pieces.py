@@ -14,13 +14,15 @@ one record. Looking for the first cut of a range slides a window and never grows
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from raybpe.block import PADDING_BYTES, Block
-from raybpe.filesystems import RangeFile
+from raybpe.filesystems import RangeFile, is_local
+from raybpe.inputs.read_ahead import ReadAhead
 
 READ_BYTES = 4 * 2**20  # stays in a shared cache between reading and scanning
 WINDOW_BYTES = 2**16  # how much is read to find the first cut of a range
@@ -101,15 +103,25 @@ def file_range(
     position = first_cut(file, start, cutter)
     stop = first_cut(file, end, cutter) if position < end else position
 
+    expected = stop - position
+    if is_local(file.uri):
+        # The page cache answers at once.
+        yield from cut_stream(
+            _reader(file, position, stop), cutter, source, position, expected, position > 0
+        )
+        return
+    with closing(ReadAhead(file, position, stop)) as ahead:
+        yield from cut_stream(ahead.readinto, cutter, source, position, expected, position > 0)
+
+
+def _reader(file: RangeFile, position: int, stop: int) -> Callable[[memoryview], int]:
     def read(view: memoryview) -> int:
         nonlocal position
         length = file.read_into(view[: stop - position], position) if position < stop else 0
         position += length
         return length
 
-    yield from cut_stream(
-        read, cutter, source, position, expected=stop - position, continued=position > 0
-    )
+    return read
 
 
 def cut_stream(

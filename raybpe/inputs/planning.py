@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from raybpe.errors import InputError, UsageError
-from raybpe.filesystems import shown, split_query
+from raybpe.filesystems import RangeFile, shown, split_query
 from raybpe.inputs.archives import JSON_HEAD_BYTES
 from raybpe.inputs.documents import holds_records
 from raybpe.inputs.find import Found, find_files
@@ -89,7 +89,7 @@ def _whole(found: Found, documents: str, field: str) -> Part:
 
 def _settle_json(part: Part) -> Part:
     """Decide whether a .json file holds JSON lines or is text."""
-    with open_stream(part.uri, part.compression) as stream:
+    with RangeFile(part.uri) as file, open_stream(file, part.compression) as stream:
         records = holds_records(stream.read(JSON_HEAD_BYTES), part.field)
     return replace(part, format="jsonl" if records else part.documents)  # type: ignore[arg-type]
 

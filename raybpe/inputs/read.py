@@ -54,19 +54,18 @@ def _read_part(part: Part, cutter: Cutter, stats: ReadStats) -> Iterator[Block]:
         yield from documents_of(pieces, part.format, part.field, stats)
         return
     with open_part(part) as file:
-        if part.compression is None and part.format in DIVISIBLE:
+        if part.format in ("parquet", "arrow"):
+            yield from table_part(part, stats)
+        elif part.compression is None and part.format in DIVISIBLE:
             chosen = _cutter_of(part, cutter)
             pieces = file_range(file, part.start, part.end, chosen, shown(part.uri))
             yield from documents_of(pieces, part.format, part.field, stats)
-            return
-    if part.format in ("parquet", "arrow"):
-        yield from table_part(part, stats)
-        return
-    with open_stream(part.uri, part.compression) as stream:
-        if part.format == "tar":
-            yield from tar_blocks(stream, part, cutter, stats)
         else:
-            yield from stream_blocks(stream, part.format, part, cutter, stats)
+            with open_stream(file, part.compression) as stream:
+                if part.format == "tar":
+                    yield from tar_blocks(stream, part, cutter, stats)
+                else:
+                    yield from stream_blocks(stream, part.format, part, cutter, stats)
 
 
 def _cutter_of(part: Part, cutter: Cutter) -> Cutter:

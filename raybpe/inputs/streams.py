@@ -19,11 +19,10 @@ import pyarrow as pa
 import zstandard
 
 from raybpe.errors import InputError
-from raybpe.filesystems import RangeFile, attempt, explain, is_local, resolve, shown
+from raybpe.filesystems import RangeFile, attempt, explain, is_local, local_path, shown
 from raybpe.inputs.forms import Compression
+from raybpe.inputs.read_ahead import ReadAhead
 
-LOCAL_BUFFER_BYTES = 2**20
-REMOTE_BUFFER_BYTES = 8 * 2**20  # each read is a request that takes tens of milliseconds
 LARGEST_ARROW_WINDOW = 2**27
 LARGEST_WINDOW = 2**31
 _ARROW_NAMES = {"gz": "gzip", "zst": "zstd"}
@@ -40,23 +39,20 @@ class Readable(Protocol):
         """At most `size` bytes; empty at the end."""
 
 
-def open_stream(uri: str, compression: Compression | None) -> Stream:
-    """Open a file for reading from start to end, decompressed.
+def open_stream(file: RangeFile, compression: Compression | None) -> Stream:
+    """A file from start to end, decompressed. Closing the stream leaves the file open.
 
     Raises:
         InputError: it cannot be read.
     """
-    head = b""
-    if compression == "zst":
-        with RangeFile(uri) as file:
-            start = bytearray(_HEADER_BYTES)
-            head = bytes(start[: file.fill(memoryview(start), 0)])
-    filesystem, path = resolve(uri)
-    size = LOCAL_BUFFER_BYTES if is_local(uri) else REMOTE_BUFFER_BYTES
-    raw = attempt(
-        uri, lambda: filesystem.open_input_stream(path, compression=None, buffer_size=size)
-    )
-    return Stream(raw, compression, uri, shown(uri), head)
+    head = bytearray(_HEADER_BYTES)
+    length = file.fill(memoryview(head), 0) if compression == "zst" else 0
+    raw: Any
+    if is_local(file.uri):
+        raw = attempt(file.uri, lambda: pa.OSFile(local_path(file.uri)))
+    else:
+        raw = ReadAhead(file, 0, file.size)
+    return Stream(raw, compression, file.uri, shown(file.uri), bytes(head[:length]))
 
 
 def open_member(raw: BufferedReader, compression: Compression | None, name: str) -> Stream:
