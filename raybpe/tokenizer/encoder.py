@@ -156,6 +156,32 @@ class Encoder:
                 lists = list(pool.map(lambda group: self._encode_group(group, specials), groups))
         return [ids for group in lists for ids in group]
 
+    def encode_documents(self, block: Block) -> tuple[Ids, npt.NDArray[np.int64]]:
+        """Ids of the documents of a block one after the other, and where each ends in them.
+
+        What lies between documents is left out. One thread; one kernel call when all is UTF-8.
+        """
+        starts, ends = block.starts, block.ends
+        if self._matcher or len(starts) == 1 or not _valid_apart(block):
+            found = [
+                self.encode(block.data[a:b], threads=1) for a, b in zip(starts, ends, strict=True)
+            ]
+            return np.concatenate(found), np.cumsum([len(ids) for ids in found], dtype=np.int64)
+        token_ends = np.zeros(len(starts), np.int64)
+        if (starts[1:] != ends[:-1]).any():
+            block = _close_gaps(block)
+        span = int(block.starts[0]), int(block.ends[-1])
+        with self._worker(self._all_specials) as worker:
+            ids, used = worker.encode_documents(
+                block.data,
+                block.starts,
+                block.ends,
+                span,
+                self._output(span[1] - span[0]),
+                token_ends=token_ends,
+            )
+        return ids[:used], token_ends
+
     def _encode_group(
         self, texts: Sequence[str | bytes], specials: tuple[str, ...] | None
     ) -> list[list[int]]:
@@ -285,6 +311,28 @@ def _valid_documents(block: Block) -> Block:
     """The block with invalid bytes between its documents instead of in them."""
     clean, _ = clean_block(block, "keep")
     return clean
+
+
+def _valid_apart(block: Block) -> bool:
+    """Whether each document is valid UTF-8: all is, and none begins inside a character."""
+    if ((block.data[block.starts] & 0xC0) == 0x80).any():
+        return False
+    try:
+        block.data[block.starts[0] : block.ends[-1]].tobytes().decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _close_gaps(block: Block) -> Block:
+    """The documents without what lies between them."""
+    data, lengths = block.data, block.ends - block.starts
+    gaps = block.starts[1:] - block.ends[:-1]  # line ends and separators: a few bytes each
+    between = [block.ends[:-1][gaps > place] + place for place in range(int(gaps.max()))]
+    first, last = int(block.starts[0]), int(block.ends[-1])
+    kept = np.delete(data[first : last + PADDING_BYTES], np.concatenate(between) - first)
+    ends = np.cumsum(lengths)
+    return Block(kept, ends - lengths, ends, block.source)
 
 
 def _parts(data: npt.NDArray[np.uint8], cutter: Pretokenizer) -> Iterator[tuple[int, int]]:

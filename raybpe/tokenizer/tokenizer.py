@@ -30,6 +30,7 @@ from raybpe.tokenizer.text import decode_text, unit_starts
 from raybpe.tokenizer.vocabulary import SpecialTokens, Vocabulary
 
 if TYPE_CHECKING:
+    from raybpe.block import Block
     from raybpe.pretokenize import Pattern
     from raybpe.tokenizer.encoder import Encoder
 
@@ -154,6 +155,12 @@ class Tokenizer:
         `threads` None takes all cores for large texts.
         """
         return self._encoder.encode(text, threads=threads)
+
+    def encode_documents(
+        self, block: Block
+    ) -> tuple[npt.NDArray[np.uint16] | npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+        """Ids of a block's documents one after the other, and where each document ends in them."""
+        return self._encoder.encode_documents(block)
 
     def count_tokens(self, text: str | bytes) -> int:
         """How many ids `text` has."""

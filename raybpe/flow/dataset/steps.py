@@ -104,7 +104,7 @@ def encode_unit(unit: Unit, tokenizer: Tokenizer, config: EncodeConfig) -> Itera
                 block = split_documents(block, config.eot_token)
             if len(block.starts) == 0:
                 continue
-            ids, ends = _encode(block, tokenizer)
+            ids, ends = tokenizer.encode_documents(block)
             size = int((block.ends - block.starts).sum())
             if in_rows:
                 yield Piece(_as(ids, config), ends, len(ends), size)
@@ -127,18 +127,6 @@ def encode_chunk(
     """The ids of a shard, unit by unit."""
     for unit in units_of(chunk, first):
         yield from encode_unit(unit, tokenizer, config)
-
-
-def _encode(
-    block: Block, tokenizer: Tokenizer
-) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.int64]]:
-    """Ids of all documents of a block, and where each document ends in them."""
-    found = [
-        tokenizer.encode_to_numpy(block.data[start:end], threads=1)
-        for start, end in zip(block.starts.tolist(), block.ends.tolist(), strict=True)
-    ]
-    ends = np.cumsum([len(ids) for ids in found], dtype=np.int64)
-    return (found[0] if len(found) == 1 else np.concatenate(found)), ends
 
 
 def _as(ids: npt.NDArray[np.generic], config: EncodeConfig) -> npt.NDArray[np.uint16]:
