@@ -30,7 +30,6 @@ _FAST_BITS = 22  # up to here a table grows fourfold, beyond twofold
 _FULL = 0.6
 _FIRST_ARENA = 1 << 16
 _FILL_PADDING = 16
-_UNLIMITED = (1 << 63) - 1
 _NO_SPECIALS = compile_specials([])
 
 
@@ -194,7 +193,7 @@ class PretokenTable:
         cursors = np.zeros((partitions + 1, 3), np.int64)
         request = {
             table_rows.PARTITIONS: partitions,
-            table_rows.LONGEST: _UNLIMITED if max_length is None else max_length,
+            table_rows.LONGEST: table.LARGEST if max_length is None else max_length,
             table_rows.CURSORS: address(cursors),
         }
         self._run(table_rows.MEASURE, request)

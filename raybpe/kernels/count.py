@@ -15,6 +15,7 @@ from raybpe.kernels.pieces import next_piece
 from raybpe.kernels.scan_state import ACTIVE, BATCH, COUNT, DATA, DRIVER, GAP, OUT
 from raybpe.kernels.table import (
     DONE,
+    LARGEST,
     LONG,
     MASKS,
     OVERFLOW,
@@ -85,9 +86,9 @@ def _count_slice(state, first, stop):
         first = (load64(slot) ^ low) | (load64(slot + 8) ^ high)
         second = (load64(slot + 32) ^ low) | (load64(slot + 40) ^ high)
         slot += 0 if first == ZERO else 32
-        number = load_i64(slot + 16) + 1
-        if (first == ZERO or second == ZERO) and as_i64(high) >= 0 and number > 0:
-            store64(slot + 16, number)
+        number = load_i64(slot + 16)
+        if (first == ZERO or second == ZERO) and as_i64(high) >= 0 and number < LARGEST:
+            store64(slot + 16, number + 1)
         elif put(table, records, 1) < 0:
             return OVERFLOW
         records += 32

@@ -50,6 +50,7 @@ SHORT = 15
 SLICE = 256  # pretokens whose slots are prefetched together
 RECORD_BYTES = 32 * (SLICE + 1)
 SLOT_BYTES = 32
+LARGEST = (1 << 63) - 1
 
 LONG = np.uint64(1 << 63)
 _LENGTH = np.uint64((1 << 56) - 1)
@@ -128,10 +129,10 @@ def put(table, record, amount):
                 load_i64(table + 8 * ARENA) + load_i64(slot + 24),
                 as_i64(high & _LENGTH),
             ):
-                count = load_i64(slot + 16) + amount
-                if count < 0:
+                count = load_i64(slot + 16)
+                if count > LARGEST - amount:  # signed overflow itself is undefined
                     return -1
-                store64(slot + 16, count)
+                store64(slot + 16, count + amount)
                 return passed
         elif found == ZERO:
             store64(slot, low)
