@@ -118,3 +118,16 @@ def test_no_keys_in_what_is_shown(bucket: tuple[str, str], tmp_path: Path) -> No
     plan = plan_inputs([f"{with_keys}/a.txt{options}"], chunk_bytes=10)
     assert texts(plan) == [b"text"]
     assert "SECRET" not in f"{plan} {plan.sources} {plan.notes}"
+
+
+def test_over_http(bucket: tuple[str, str], endpoint: str) -> None:
+    pytest.importorskip("aiohttp")
+    base, options = bucket
+    storage.write(f"{base}/b.jsonl.gz{options}", all_forms(["some words"])["a.jsonl.gz"])
+    storage.write(f"{base}/a.txt{options}", b"words over http " * 100)
+    web = base.replace("s3://", f"http://{endpoint}/")
+    found = texts(plan_inputs([f"{web}/a.txt"], chunk_bytes=99))
+    assert b"".join(found) == b"words over http " * 100
+    assert texts(plan_inputs([f"{web}/b.jsonl.gz"], chunk_bytes=99)) == [b"some words"]
+    with pytest.raises(InputError, match=r"gone\.txt does not exist"):
+        plan_inputs([f"{web}/gone.txt"], chunk_bytes=99)
