@@ -1,8 +1,8 @@
 """Layout of the tables of a compiled pattern: one uint8 array that kernels get the address of.
 
 A *symbol* is what the tables are indexed by: an ASCII byte (0–127), 128 + the class of any other
-code point, or END_SYMBOL. Entries of the two state tables are uint32: the next state times 256,
-plus flags; state s and symbol x are at entry ``s * 256 + x``. State 0 is dead.
+code point, or END_SYMBOL. The two state tables have a row of 256 uint32 per state. An entry is the
+byte offset of the next state's row, plus flags. Row 0 is that of the dead state.
 
     header   int64 (8,): byte offsets of the parts below, in this order; see the constants
     pages    uint16 (0x4400,): page of each 64 code points
@@ -27,6 +27,10 @@ BEFORE = 2
 LOOSE = 4
 SLOW = 8
 
-START_STATE = 1 << 8  # in both tables
+ROW_BYTES = 4 * 256
+ROW = 0xFFFF_FFFF & -ROW_BYTES
+"""Mask of an entry's row; the rest are flags."""
+START = ROW_BYTES
+"""Row of the start, in both tables."""
 END_SYMBOL = 255
 """Column for the end of the text."""

@@ -18,7 +18,8 @@ from raybpe.kernels.automaton_tables import (
     LOOSE,
     MATCHES,
     SLOW,
-    START_STATE,
+    ROW,
+    START,
 )
 from raybpe.kernels.intrinsics import load8, load32, load_i64, store64
 from raybpe.kernels.scan_state import BATCH, CARRY, COUNT, DATA, END, OUT, POS, TABLES
@@ -26,7 +27,6 @@ from raybpe.kernels.symbols import symbol_at
 
 _GAP = -(1 << 63)  # bit 63, as int64
 _BLOCK = 64
-_STATES = 0xFFFF_FF00  # of an entry; the rest are flags
 
 # Bytes into the state block.
 _STATE = CARRY * 8  # entry whose state is the fast one; 0 before the first code point
@@ -44,18 +44,18 @@ def length_of(lead):
 def match_end(where, end, tables):
     """Where the match that begins at `where` ends, by the plain automaton; 0 if there is none."""
     rows = tables + load_i64(tables + MATCHES)
-    state = START_STATE
+    state = START
     found = 0
     while where < end:
         length = length_of(load8(where))
-        entry = load32(rows + 4 * (state + symbol_at(where, length, tables)))
+        entry = load32(rows + 4 * symbol_at(where, length, tables) + state)
         if entry & HERE:
             found = where
-        state = entry & _STATES
+        state = entry & ROW
         if state == 0:
             return found
         where += length
-    if load32(rows + 4 * (state + END_SYMBOL)) & HERE:
+    if load32(rows + 4 * END_SYMBOL + state) & HERE:
         found = where
     return found
 
@@ -75,7 +75,7 @@ def scan(state):
     opened = load_i64(state + _OPEN)
     last = load_i64(state + _LAST)
     if entry == 0:
-        entry = START_STATE
+        entry = START
         opened = where
     finished = 0
     while finished == 0 and free < full:
@@ -87,24 +87,23 @@ def scan(state):
             if byte >= 0x80:
                 length = length_of(byte)
                 symbol = symbol_at(where, length, tables)
-            entry = load32(rows + 4 * ((entry & _STATES) + symbol))
-            if entry & SLOW:
-                break
-            if entry & BEFORE:
+            entry = load32(rows + 4 * symbol + (entry & ROW))
+            if entry & (SLOW | BEFORE):
+                if entry & SLOW:
+                    break
                 store64(free, opened - data)
                 free += 8
                 opened = last
-            if entry & HERE:
-                store64(free, (opened - data) | ((entry & LOOSE) << 61))
-                free += 8
-                opened = where
+            store64(free, (opened - data) | ((entry & LOOSE) << 61))
+            free += (entry & HERE) << 3
+            opened += (where - opened) & -(entry & HERE)
             last = where
             where += length
         if entry & SLOW == 0:
             if where < end:
                 continue
             if opened < end:
-                entry = load32(rows + 4 * ((entry & _STATES) + END_SYMBOL))
+                entry = load32(rows + 4 * END_SYMBOL + (entry & ROW))
             if entry & SLOW == 0:
                 if opened < end and entry & BEFORE:
                     store64(free, opened - data)
@@ -126,7 +125,7 @@ def scan(state):
         store64(free, (opened - data) | gap)
         free += 8
         opened = where
-        entry = START_STATE
+        entry = START
     store64(state + 8 * COUNT, (free - out) >> 3)
     store64(state + 8 * POS, where - data)
     store64(state + _STATE, entry)

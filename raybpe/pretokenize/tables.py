@@ -39,7 +39,7 @@ def pack(automaton: Automaton) -> npt.NDArray[np.uint8]:
     states, count = automaton.next.shape
     columns = _columns(automaton)
     plain = np.zeros((states, count + 2), np.uint32)
-    plain[:, :count] = automaton.next.astype(np.uint32) << 8
+    plain[:, :count] = automaton.next.astype(np.uint32) * np.uint32(layout.ROW_BYTES)
     plain[:, : count + 1] |= automaton.match * np.uint32(layout.HERE)
     fast = np.pad(_fast(automaton), ((0, 0), (0, 1)))
     pairs = np.pad(cut_pairs(automaton), ((0, 2), (0, 2)))[columns][:, columns]
@@ -124,7 +124,7 @@ class _Fast:
                         raise Unsupported(f"more than {_MAX_FAST_STATES} states for scanning")
                     numbers[following] = len(numbers) + 1
                     todo.append(following)
-                row.append(numbers[following] << 8 | flags)
+                row.append(numbers[following] * layout.ROW_BYTES | flags)
             rows.append(row)
         return np.array(rows, np.uint32)
 
