@@ -1,0 +1,104 @@
+"""Compiled kernels are kept, and made anew when any source that they contain changes."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import raybpe
+from raybpe.kernels import compile_cache
+
+SCRIPT = """
+import numpy as np
+from raybpe.kernels.intrinsics import address
+from raybpe.kernels.utf8 import first_invalid
+assert first_invalid.__module__ == "raybpe.kernels.utf8"
+text, start, end = np.full(200, 65, np.uint8), np.zeros(1, np.int64), np.full(1, 70)
+print(first_invalid(address(text), address(start), address(end), 1), end=" ")
+print("hit" if first_invalid.stats.cache_hits else "compiled", end=" ")
+print(first_invalid.stats.cache_path)
+"""
+
+
+@pytest.fixture
+def package(tmp_path) -> Path:
+    """A copy of the package that a test may change."""
+    source = Path(raybpe.__file__).parent
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(source, tmp_path / "raybpe", ignore=ignore)
+    return tmp_path
+
+
+def run(package: Path, **settings: str) -> list[str]:
+    environment = {**os.environ, "PYTHONPATH": str(package), **settings}
+    environment = {k: v for k, v in environment.items() if v}
+    found = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        cwd=package,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return found.stdout.split()
+
+
+def test_a_change_in_an_imported_file_compiles_anew(package):
+    beside = str(package / "raybpe" / "kernels" / "__pycache__")
+    plain = {"NUMBA_CACHE_DIR": ""}
+    assert run(package, **plain) == ["-1", "compiled", beside]
+    assert run(package, **plain) == ["-1", "hit", beside]
+    intrinsics = package / "raybpe" / "kernels" / "intrinsics.py"
+    source = intrinsics.read_text()
+    changed = source.replace(
+        'icmp_signed("<", data, _splat(0))', 'icmp_signed(">=", data, _splat(0))'
+    )
+    assert changed != source
+    intrinsics.write_text(changed)
+    assert run(package, **plain)[:2] == ["-1", "compiled"]
+    assert run(package, **plain)[1] == "hit"
+
+
+def test_the_folder_that_numba_is_told_to_use(package, tmp_path):
+    folder = tmp_path / "elsewhere"
+    assert run(package, NUMBA_CACHE_DIR=str(folder))[1] == "compiled"
+    answer = run(package, NUMBA_CACHE_DIR=str(folder))
+    assert answer[1] == "hit"
+    assert Path(answer[2]).parent == folder
+
+
+def test_no_folder_at_all_still_runs(package):
+    (package / "raybpe" / "kernels" / "__pycache__").write_text("in the way")
+    (package / "file").write_text("in the way")
+    answer = run(package, NUMBA_CACHE_DIR="", XDG_CACHE_HOME=str(package / "file"))
+    assert answer[:2] == ["-1", "compiled"]
+    assert not Path(answer[2]).exists()
+
+
+def test_the_stamp_covers_what_is_imported_indirectly(monkeypatch, tmp_path):
+    (tmp_path / "a.py").write_text("from raybpe.kernels.b import x\n")
+    (tmp_path / "b.py").write_text("from raybpe.kernels import (\n    c,\n    d as e,\n)\n")
+    for name in "cdf":
+        (tmp_path / f"{name}.py").write_text("")
+    monkeypatch.setattr(compile_cache, "_SOURCES", tmp_path)
+
+    def stamp() -> str:
+        compile_cache.source_stamp.cache_clear()
+        compile_cache._source.cache_clear()
+        return compile_cache.source_stamp("a")
+
+    try:
+        seen = {stamp()}
+        for name in "abcd":
+            path = tmp_path / f"{name}.py"
+            path.write_text(path.read_text() + "# changed\n")
+            assert stamp() not in seen
+            seen.add(stamp())
+        (tmp_path / "f.py").write_text("# not imported\n")
+        assert stamp() in seen
+    finally:
+        compile_cache.source_stamp.cache_clear()
+        compile_cache._source.cache_clear()
