@@ -53,6 +53,8 @@ def connected(options: RunOptions, progress: Progress, reason: str | None) -> It
         yield
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Tasks beside the one whose error ends the run may fail as well; one error is enough.
+    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
     address = options.address or os.environ.get("RAY_ADDRESS")
     try:
         if address:

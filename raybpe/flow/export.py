@@ -58,7 +58,7 @@ def _write(
 ) -> None:
     from raybpe.formats import write_tokenizer
 
-    with executor.progress.stage("write", None, "texts compared") as stage:
+    with executor.progress.stage("write", None, "files") as stage:
         found = write_tokenizer(
             tokenizer,
             folder,
@@ -66,7 +66,7 @@ def _write(
             manifest=manifest.as_dict(),
             sample=samples if options.verify else None,
         )
-        stage.reach(found.texts)
+        stage.reach(len(list(folder.glob("*.*"))))
     for file, reason in found.left_out.items():
         executor.progress.note(f"{file} is left out: {reason}")
     for library, difference in found.known_differences.items():

@@ -164,11 +164,13 @@ class Reduction:
 
     def _may_count(self) -> bool:
         counting = sum(job.kind == "count" for job in self._pending.values())
+        if self._is_short():
+            return not self._pending  # room comes as saving goes on
         window = self._window_limit
         if window is None:
             # Asked again and again: nodes come and go.
             window = int(ray.cluster_resources().get("CPU", 0)) * TASKS_PER_CPU
-        return counting < max(window, 1) and not self._is_short()
+        return counting < max(window, 1)
 
     def _may_add(self) -> bool:
         if len(self._ready) >= self._fan_in:
@@ -180,11 +182,16 @@ class Reduction:
 
     def _is_short(self) -> bool:
         """Whether tables fill the object store, and could be put elsewhere."""
-        if not self._directory.keeps_partials:
+        if not self._directory.keeps_partials or self._is_whole():
             return False
         held = sum(node.bytes for node in self._ready)
         held += sum({id(job): job.held for job in self._pending.values()}.values())
         return bool(held > self._store_bytes)
+
+    def _is_whole(self) -> bool:
+        """Whether one node has everything; whoever comes next needs it in the object store."""
+        making = any(job.kind != "save" for job in self._pending.values())
+        return not self._todo and not making and len(self._ready) == 1
 
     def _is_late(self) -> bool:
         return perf_counter() - self._saved_at > self._save_seconds

@@ -1,12 +1,15 @@
 """Training on Ray: the same bytes as in this process, in any shape, and after any fault."""
 
+import contextlib
 import os
 import pickle
 import signal
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from raybpe import flow
@@ -216,7 +219,8 @@ def test_short_object_store_uses_the_run_directory(
     real = Reduction._save_ready
     monkeypatch.setattr(Reduction, "_save_ready", lambda self: saved.append(1) or real(self))
     output = str(tmp_path / "out")
-    flow.train([text], CONFIG, options(output=output, save_seconds=1e9, fan_in=3))
+    more = {"save_seconds": 1e9, "fan_in": 3, "chunk_bytes": 100_000}
+    flow.train([text], CONFIG, options(output=output, **more))
     assert saved
     assert files(tmp_path / "out") == expected
 
@@ -224,44 +228,31 @@ def test_short_object_store_uses_the_run_directory(
 # -- faults ----------------------------------------------------------------------------------------
 
 
-def kill_once(path: Path, marker: Path) -> None:
-    """Body of a worker that dies by SIGKILL the first time."""
-    if not marker.exists():
-        marker.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
 def test_killed_workers_are_replaced(
     ray_local: Any, text: str, tmp_path: Path, expected: dict[str, bytes]
 ) -> None:
-    # A file that kills the first two workers that read beside it, through the environment.
-    marker = tmp_path / "killed"
-    killer = ray_local.remote(num_cpus=0)(kill_workers).remote(str(marker), os.getpid())
-    flow.train([text], CONFIG, options(output=str(tmp_path / "out"), chunk_bytes=5000))
-    marker.touch()
-    assert ray_local.get(killer) > 0
+    over = threading.Event()
+    killed: list[int] = []
+    killer = threading.Thread(target=kill_workers, args=(over, killed))
+    killer.start()
+    try:
+        flow.train([text], CONFIG, options(output=str(tmp_path / "out"), chunk_bytes=5000))
+    finally:
+        over.set()
+        killer.join()
+    assert killed
     assert files(tmp_path / "out") == expected
 
 
-def kill_workers(stop: str, driver: int) -> int:
-    """Kill workers that count, now and then, until the file `stop` is there."""
-    import psutil
-
-    killed = 0
-    while not os.path.exists(stop) and killed < 3:
-        for process in psutil.process_iter(["name", "cmdline", "ppid"]):
-            command = " ".join(process.info["cmdline"] or [])
-            if command.startswith("ray::count_chunk") and ours(process, driver):
-                process.kill()
-                killed += 1
-                break
-        time.sleep(0.1)
-    return killed
-
-
-def ours(process: Any, driver: int) -> bool:
-    """Whether a worker belongs to the Ray that this test's driver started."""
-    return driver in [parent.pid for parent in process.parents()]
+def kill_workers(over: threading.Event, killed: list[int]) -> None:
+    """Kill three of this process's Ray workers while they count."""
+    while len(killed) < 3 and not over.wait(0.1):
+        for process in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if "ray::count" in " ".join(process.cmdline()):
+                    process.kill()
+                    killed.append(process.pid)
+                    break
 
 
 def test_killed_merge_actor_starts_again(
@@ -273,16 +264,16 @@ def test_killed_merge_actor_starts_again(
 ) -> None:
     from raybpe.flow import cluster
 
-    monkeypatch.setattr(cluster, "SLICE_SECONDS", 0.0)
     real = ray_local.get
     kills = []
 
     def getting(ref: Any, *rest: Any, **more: Any) -> Any:
         value = real(ref, *rest, **more)
-        if isinstance(value, tuple) and len(value) == 2 and value[1] is False and len(kills) < 2:
-            actors = [a for a in cluster_actors() if a["State"] == "ALIVE"]
-            os.kill(actors[0]["Pid"], signal.SIGKILL)
-            kills.append(value[0])
+        if isinstance(value, tuple) and isinstance(value[1], bool) and len(kills) < 2:
+            (actor,) = [one for one in cluster_actors() if one["State"] == "ALIVE"]
+            os.kill(actor["Pid"], signal.SIGKILL)
+            kills.append(actor["Pid"])
+            return value[0] - 1, False  # as if there were more to merge
         return value
 
     monkeypatch.setattr(cluster.ray, "get", getting)
@@ -310,7 +301,7 @@ def test_failed_chunk_fails_the_run_with_its_own_error(ray_local: Any, tmp_path:
 
 def test_pattern_that_never_matches(ray_local: Any, text: str) -> None:
     with pytest.raises(PatternError, match="never matched"):
-        flow.train([text], TrainConfig(300, CountConfig(r"\\w\+")), options())
+        flow.train([text], TrainConfig(300, CountConfig("xyzzy42")), options())
 
 
 def test_infeasible_memory_is_refused_before_the_first_task(
