@@ -2,6 +2,8 @@
 
 import logging
 import os
+import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -131,3 +133,25 @@ def test_over_http(bucket: tuple[str, str], endpoint: str) -> None:
     assert texts(plan_inputs([f"{web}/b.jsonl.gz"], chunk_bytes=99)) == [b"some words"]
     with pytest.raises(InputError, match=r"gone\.txt does not exist"):
         plan_inputs([f"{web}/gone.txt"], chunk_bytes=99)
+
+
+def test_another_process_reads_the_store_and_ends_well(
+    bucket: tuple[str, str], tmp_path: Path, root: Path
+) -> None:
+    """S3 filesystems that outlive the interpreter have hung or aborted at its exit."""
+    base, options = bucket
+    storage.write(f"{base}/a.jsonl{options}", b'{"text": "some words"}\n')
+    run = [sys.executable, "-m", "raybpe", "count", f"{base}/a.jsonl{options}"]
+    target = f"{base}/counts.arrow{options}"
+    done = subprocess.run(
+        [*run, "--executor", "local", "--output", target],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert dict(Counts.load(target).items()) == {b"some": 1, b" words": 1}
+    assert Counts.load(target).sources[0].uri == f"{base}/a.jsonl"
