@@ -3,8 +3,9 @@
 A Parquet file is divided by row groups, an Arrow IPC file by record batches; an IPC stream (what
 Hugging Face `datasets` caches) cannot be divided. Rows of a row group are decoded page by page in
 batches of about 4 MB, so that one huge row group needs no more memory than a small one: a page,
-a dictionary page and a batch. A record batch of an IPC file is mapped when it is local and not
-compressed, else held whole.
+a dictionary page and a batch (measured: 56 MB of Arrow memory for one row group of 400 MB whose
+writer made pages of 14 MB; usual pages are 1 MB). A record batch of an IPC file is mapped when it
+is local and not compressed, else held whole.
 """
 
 from __future__ import annotations
