@@ -41,20 +41,19 @@ def key_of(text, length, masks):
 
 
 @njit(cache=True)
-def slot_of(lo, hi, shift):
-    """Home slot of a key."""
-    return as_i64(slot_hash(lo, hi) >> shift)
+def first_slot(table, shift, lo, hi):
+    """Address of the first slot where a key may be: it begins a cache line of two slots."""
+    return table + (as_i64(slot_hash(lo, hi) >> shift) << 6)
 
 
 @njit(cache=True)
-def find(table, shift, arena, slot, lo, hi, text):
+def find(table, shift, arena, where, lo, hi, text):
     """Address of the slot that holds the key, or of the empty one where it belongs.
 
-    `text` is the address of the key's bytes, read for long keys only.
+    `where` is the key's first slot; `text` the address of its bytes, read for long keys only.
     """
-    last = as_i64((np.uint64(1) << (np.uint64(64) - shift)) - np.uint64(1))
+    last = (64 << (64 - as_i64(shift))) - 1
     while True:
-        where = table + (slot << 5)
         found = load64(where + 8)
         if found == ZERO:
             return where
@@ -64,7 +63,7 @@ def find(table, shift, arena, slot, lo, hi, text):
             length = as_i64(hi ^ KEY_LONG)
             if same_bytes(arena + load_i64(where + 16), text, length) == 1:
                 return where
-        slot = (slot + 1) & last
+        where = table + ((where - table + 32) & last)
 
 
 @njit(cache=True)
@@ -117,16 +116,15 @@ def copy_long(arena, where, hi, out, width):
 @njit(cache=True, nogil=True)
 def move(old, slots, table, shift):
     """Put the entries of `slots` slots at address `old` into the empty, larger `table`."""
-    shift = as_u64(shift)
-    last = (1 << (64 - as_i64(shift))) - 1
-    for index in range(slots):
-        source = old + (index << 5)
+    shift = np.uint64(shift)
+    last = (64 << (64 - as_i64(shift))) - 1
+    for source in range(old, old + 32 * slots, 32):
+        lo = load64(source)
         hi = load64(source + 8)
         if hi != ZERO:
-            slot = slot_of(load64(source), hi, shift)
-            while load64(table + (slot << 5) + 8) != ZERO:
-                slot = (slot + 1) & last
-            where = table + (slot << 5)
+            where = first_slot(table, shift, lo, hi)
+            while load64(where + 8) != ZERO:
+                where = table + ((where - table + 32) & last)
             for word in range(0, 32, 8):
                 store64(where + word, load64(source + word))
 
@@ -146,6 +144,6 @@ def fill(state, data, offsets, ids, count):
         start = load_i64(offsets + 8 * index)
         text = data + start
         lo, hi = key_of(text, load_i64(offsets + 8 * index + 8) - start, masks)
-        where = find(table, shift, arena, slot_of(lo, hi, shift), lo, hi, text)
+        where = find(table, shift, arena, first_slot(table, shift, lo, hi), lo, hi, text)
         if load64(where + 8) == ZERO:
             insert(state, where, lo, hi, text, ids + 8 * index, 1)

@@ -1,7 +1,7 @@
 """Merging one pretoken: the pair of lowest rank, the leftmost of equal ones, until none is left.
 
-Both functions leave the ids as int32 at the start of the scratch space. Short pretokens look at
-all their pairs in each step; long ones keep a heap, O(n log n), in LONG_SCRATCH bytes per byte.
+`merge_short` looks at all pairs in each step: they are few, and all in registers or the nearest
+cache. `merge_long` keeps a heap, O(n log n), in LONG_SCRATCH bytes per byte.
 """
 
 import numpy as np
@@ -11,6 +11,7 @@ from raybpe.kernels.encode_state import (
     BYTE_IDS,
     BYTE_PAIRS,
     LENGTHS,
+    MERGES,
     NONE,
     PAIR_SHIFT,
     PAIRS,
@@ -18,75 +19,116 @@ from raybpe.kernels.encode_state import (
     SHORT,
 )
 from raybpe.kernels.intrinsics import (
+    ALL,
+    ONE,
+    ZERO,
     as_i64,
     as_u64,
+    clz,
+    ctz,
     load8,
     load16,
     load32,
     load64,
     load_i64,
+    mum,
+    store16,
     store32,
     store64,
 )
 
-_MIX = np.uint64(0x9E3779B97F4A7C15)
+_MIX1 = np.uint64(0x9E3779B97F4A7C15)
+_MIX2 = np.uint64(0xD6E8FEB86659FD93)
 _LOW32 = np.uint64(0xFFFF_FFFF)
 _U32 = np.uint64(32)
-_ONE = np.uint64(1)
+_U64 = np.uint64(64)
 _DEAD = 0xFFFF_FFFF
 
 
 @njit(cache=True)
-def find_pair(left, right, pairs, shift):
-    """rank << 32 | result of a pair of ids; NONE if it does not merge."""
-    key = as_u64(left << 32 | right)
-    last = (_ONE << (np.uint64(64) - shift)) - _ONE
-    slot = (key * _MIX) >> shift
-    while True:
-        where = pairs + (as_i64(slot) << 4)
-        found = load64(where)
-        if found == key:
-            return load64(where + 8)
-        if found == NONE:
-            return NONE
-        slot = (slot + _ONE) & last
+def pair_hash(left, right):
+    """Hash of a pair of ids: its top bits choose the slot, its low 32 bits are kept there."""
+    return mum(as_u64(left << 32 | right) ^ _MIX1, _MIX2)
 
 
 @njit(cache=True)
-def merge_short(state, text, length):
-    """Number of ids of the pretoken of 1 to SHORT bytes at address `text`."""
+def rank_of(left, right, pairs, shift, merges):
+    """Rank of a pair of ids; NONE if it does not merge."""
+    mixed = pair_hash(left, right)
+    last = (8 << (64 - as_i64(shift))) - 1
+    tag = mixed & _LOW32
+    at = as_i64(mixed >> shift) << 3
+    while True:
+        found = load64(pairs + at)
+        if found == ALL:
+            return NONE
+        if found >> _U32 == tag:
+            rank = as_i64(found & _LOW32)
+            row = merges + 12 * rank
+            if load32(row) == left and load32(row + 4) == right:
+                return rank
+        at = (at + 8) & last
+
+
+@njit(cache=True)
+def merge_short(state, text, length, out, width):
+    """Write the ids of the pretoken of 1 to SHORT bytes at address `text`; how many.
+
+    A symbol stays where its first byte is. `values` holds rank << 8 | place of the pair that
+    begins at each place, or NONE, so the least is the pair to merge. `live` has a bit for each
+    place where a symbol begins.
+    """
     byte_ids = load_i64(state + 8 * BYTE_IDS)
     byte_pairs = load_i64(state + 8 * BYTE_PAIRS)
     pairs = load_i64(state + 8 * PAIRS)
     shift = load64(state + 8 * PAIR_SHIFT)
+    merges = load_i64(state + 8 * MERGES)
     symbols = load_i64(state + 8 * SCRATCH)
-    values = symbols + 8 * SHORT
-    for i in range(length):
+    values = symbols + 4 * SHORT
+    last = length - 1
+    for i in range(last):
         store32(symbols + 4 * i, load32(byte_ids + 4 * load8(text + i)))
-    for i in range(length - 1):
-        store64(values + 8 * i, load64(byte_pairs + 8 * load16(text + i)))
-    while length > 1:
-        best = load64(values)
-        at = 0
-        for i in range(1, length - 1):
-            value = load64(values + 8 * i)
-            at = i if value < best else at
-            best = min(value, best)
+        rank = load32(byte_pairs + 4 * load16(text + i))
+        store32(values + 4 * i, rank << 8 | i if rank != NONE else NONE)
+    store32(symbols + 4 * last, load32(byte_ids + 4 * load8(text + last)))
+    live = ALL >> (_U64 - as_u64(length))
+    while True:
+        best = NONE
+        for i in range(last):
+            best = min(best, load32(values + 4 * i))
         if best == NONE:
             break
-        result = as_i64(best & _LOW32)
+        at = best & 0xFF
+        result = load32(merges + 12 * (best >> 8) + 8)
+        after = live & (ALL << as_u64(at) << ONE)
+        right = after & (ZERO - after)
+        live ^= right
+        after ^= right
         store32(symbols + 4 * at, result)
-        length -= 1
-        for i in range(at + 1, length):
-            store32(symbols + 4 * i, load32(symbols + 4 * i + 4))
-            store64(values + 8 * i, load64(values + 8 * i + 8))
-        if at + 1 < length:
-            right = load32(symbols + 4 * at + 4)
-            store64(values + 8 * at, find_pair(result, right, pairs, shift))
-        if at > 0:
-            left = load32(symbols + 4 * at - 4)
-            store64(values + 8 * at - 8, find_pair(left, result, pairs, shift))
-    return length
+        store32(values + 4 * ctz(right), NONE)
+        value = NONE
+        if after != ZERO:
+            value = rank_of(result, load32(symbols + 4 * ctz(after)), pairs, shift, merges)
+            if value != NONE:
+                value = value << 8 | at
+        store32(values + 4 * at, value)
+        before = live & ~(ALL << as_u64(at))
+        if before != ZERO:
+            place = 63 - clz(before)
+            value = rank_of(load32(symbols + 4 * place), result, pairs, shift, merges)
+            if value != NONE:
+                value = value << 8 | place
+            store32(values + 4 * place, value)
+    count = 0
+    while live != ZERO:
+        symbol = load32(symbols + 4 * ctz(live))
+        live &= live - ONE
+        if width == 1:
+            store16(out + 2 * count, symbol)
+        else:
+            store32(out + 4 * count, symbol)
+        count += 1
+    return count
 
 
 @njit(cache=True)
@@ -123,8 +165,8 @@ def _push(heap, size, entry):
 
 
 @njit(cache=True)
-def merge_long(state, text, length):
-    """Number of ids of a pretoken of any length below 2^31.
+def merge_long(state, text, length, out, width):
+    """As `merge_short`, for a pretoken of any length below 2^31.
 
     A token's id stands in the first and the last cell of its bytes, so its neighbours are found
     from the lengths of tokens. Heap entries are rank << 32 | place of the left symbol. One is
@@ -136,6 +178,7 @@ def merge_long(state, text, length):
     byte_pairs = load_i64(state + 8 * BYTE_PAIRS)
     pairs = load_i64(state + 8 * PAIRS)
     shift = load64(state + 8 * PAIR_SHIFT)
+    merges = load_i64(state + 8 * MERGES)
     lengths = load_i64(state + 8 * LENGTHS)
     cells = load_i64(state + 8 * SCRATCH)
     heap = cells + ((4 * length + 7) & ~7)
@@ -143,9 +186,9 @@ def merge_long(state, text, length):
     for i in range(length):
         store32(cells + 4 * i, load32(byte_ids + 4 * load8(text + i)))
     for i in range(length - 1):
-        value = load64(byte_pairs + 8 * load16(text + i))
-        if value != NONE:
-            store64(heap + 8 * size, (value >> _U32) << _U32 | as_u64(i))
+        rank = load32(byte_pairs + 4 * load16(text + i))
+        if rank != NONE:
+            store64(heap + 8 * size, as_u64(rank << 32 | i))
             size += 1
     for i in range(size // 2 - 1, -1, -1):
         _sift_down(heap, size, i, load64(heap + 8 * i))
@@ -162,33 +205,34 @@ def merge_long(state, text, length):
         if middle >= length:
             continue
         right = load32(cells + 4 * middle)
-        value = find_pair(left, right, pairs, shift)
-        if value == NONE or value >> _U32 != entry >> _U32:
+        row = merges + 12 * as_i64(entry >> _U32)
+        if load32(row) != left or load32(row + 4) != right:
             continue
-        result = as_i64(value & _LOW32)
+        result = load32(row + 8)
         end = middle + load32(lengths + 4 * right)
         store32(cells + 4 * middle, _DEAD)
         store32(cells + 4 * at, result)
         store32(cells + 4 * end - 4, result)
         if end < length:
-            value = find_pair(result, load32(cells + 4 * end), pairs, shift)
-            if value != NONE:
-                _push(heap, size, (value >> _U32) << _U32 | as_u64(at))
+            rank = rank_of(result, load32(cells + 4 * end), pairs, shift, merges)
+            if rank != NONE:
+                _push(heap, size, as_u64(rank << 32 | at))
                 size += 1
         if at > 0:
             before = load32(cells + 4 * at - 4)
-            value = find_pair(before, result, pairs, shift)
-            if value != NONE:
-                _push(
-                    heap, size, (value >> _U32) << _U32 | as_u64(at - load32(lengths + 4 * before))
-                )
+            rank = rank_of(before, result, pairs, shift, merges)
+            if rank != NONE:
+                _push(heap, size, as_u64(rank << 32 | (at - load32(lengths + 4 * before))))
                 size += 1
     count = 0
     at = 0
     while at < length:
         symbol = load32(cells + 4 * at)
         at += load32(lengths + 4 * symbol)
-        store32(cells + 4 * count, symbol)
+        if width == 1:
+            store16(out + 2 * count, symbol)
+        else:
+            store32(out + 4 * count, symbol)
         count += 1
     return count
 
@@ -197,15 +241,14 @@ def merge_long(state, text, length):
 def fill_pairs(merges, slots, shift):
     """Fill the pair table from int32 (n, 3) rows of left id, right id, result, in rank order.
 
-    `slots` is uint64 (power of two, 2) full of NONE, at least half of which stays empty; `shift`
-    is 64 - log2 of their number. All keys are distinct.
+    `slots` is uint64 (power of two,) full of ones, at least half of which stays empty; `shift` is
+    64 - log2 of their number. All pairs are distinct.
     """
     shift = np.uint64(shift)
-    last = np.uint64(slots.shape[0] - 1)
+    last = slots.shape[0] - 1
     for rank in range(merges.shape[0]):
-        key = as_u64(np.int64(merges[rank, 0]) << 32 | np.int64(merges[rank, 1]))
-        slot = (key * _MIX) >> shift
-        while slots[as_i64(slot), 0] != NONE:
-            slot = (slot + _ONE) & last
-        slots[as_i64(slot), 0] = key
-        slots[as_i64(slot), 1] = as_u64(np.int64(rank) << 32 | np.int64(merges[rank, 2]))
+        mixed = pair_hash(np.int64(merges[rank, 0]), np.int64(merges[rank, 1]))
+        slot = as_i64(mixed >> shift)
+        while slots[slot] != ALL:
+            slot = (slot + 1) & last
+        slots[slot] = (mixed & _LOW32) << _U32 | as_u64(np.int64(rank))

@@ -2,7 +2,8 @@
 
 The scanner and `next_piece` fill entries as in `scan_state`; `encode_words` turns them into ids.
 
-Cache of encoded pretokens: open addressing over 32-byte slots of four uint64 ``[lo, hi, v0, v1]``.
+Cache of encoded pretokens: open addressing over 32-byte slots ``[lo, hi, v0, v1]``, uint64 each;
+the table begins at a multiple of 64 bytes.
 
 - Key: as in `table`: up to 15 bytes, the bytes themselves with the length in the top byte of hi;
   longer ones, lo = a 64-bit hash, hi = KEY_LONG | length, and the bytes in the arena. An empty slot
@@ -12,9 +13,9 @@ Cache of encoded pretokens: open addressing over 32-byte slots of four uint64 ``
   v1 = VALUE_LONG | number of ids and v0 is an arena offset: there lie the key's bytes (of long keys
   only), padded to 8, then the ids.
 
-Pairs: open addressing over 16-byte slots ``[left << 32 | right, rank << 32 | result]``; an empty
-slot has the key NONE. For pairs of single bytes there is a direct table of 65,536 such values
-besides, by first | second << 8; the value NONE means that the pair does not merge.
+Pairs: open addressing over uint64 slots: low 32 bits of the hash << 32 | rank, or all ones where
+empty. The row of that rank tells whether the pair is the one looked for. For pairs of single bytes
+there is a direct table besides, by first | second << 8. NONE is the rank of what does not merge.
 """
 
 import numpy as np
@@ -22,7 +23,7 @@ import numpy as np
 from raybpe.kernels.scan_state import DRIVER, STATE_WORDS
 
 TABLE = DRIVER  # address of the cache
-SHIFT = DRIVER + 1  # 64 - log2(slots)
+SHIFT = DRIVER + 1  # 65 - log2(slots): a key's first slot begins a pair of slots
 USED = DRIVER + 2  # filled slots
 LIMIT = DRIVER + 3  # slots that may be filled
 ARENA = DRIVER + 4  # address of the arena
@@ -34,16 +35,17 @@ IDS_USED = DRIVER + 9  # ids written
 IDS_SIZE = DRIVER + 10  # ids that may be written; SLACK bytes more can be
 WIDTH = DRIVER + 11  # log2 of the bytes of an id: 1 or 2
 BYTE_IDS = DRIVER + 12  # address of int32 (256,)
-BYTE_PAIRS = DRIVER + 13  # address of uint64 (65536,)
+BYTE_PAIRS = DRIVER + 13  # address of uint32 (65536,): ranks
 PAIRS = DRIVER + 14  # address of the pair table
 PAIR_SHIFT = DRIVER + 15  # 64 - log2(slots)
+MERGES = DRIVER + 31  # address of int32 (merges, 3): left id, right id, result
 LENGTHS = DRIVER + 16  # address of int32 (highest id + 1,): bytes of each token
 WHOLE = DRIVER + 17  # address of a cache of whole tokens that win over merges; 0: none
 WHOLE_SHIFT = DRIVER + 18
 WHOLE_ARENA = DRIVER + 19
 SCRATCH = DRIVER + 20  # address of the working space for one pretoken
 SCRATCH_SIZE = DRIVER + 21  # bytes
-RECORDS = DRIVER + 22  # address of uint64 (CAPACITY, 4): keys of the batch
+RECORDS = DRIVER + 22  # address of uint64 (SLICE, 4): keys of a slice
 MASKS = DRIVER + 23  # address of `table.key_masks`
 SPECIAL_IDS = DRIVER + 24  # address of int32: id of each compiled special token
 ENDS_OUT = DRIVER + 25  # address of int64 per document: ids written at its end; 0: not wanted
@@ -59,14 +61,14 @@ GROW_CACHE = 1  # the cache or its arena is full
 GROW_IDS = 2  # NEED ids more must fit
 GROW_SCRATCH = 3  # SCRATCH must have NEED bytes
 
-SHORT = 48  # longest pretoken, in bytes, that is merged by looking at all its pairs in each step
-LONGEST_CACHED = 256  # longer pretokens are encoded anew each time
+SLICE = 256  # pretokens whose slots are prefetched together
+SHORT = 64  # longest pretoken, in bytes, that is merged by looking at all its pairs in each step
+LONGEST_CACHED = 4096  # longer pretokens are encoded anew each time
 SLACK = 64  # bytes past the end of arena and output that may be written
-SHORT_SCRATCH = 16 * SHORT
 LONG_SCRATCH = 24  # bytes per byte of a longer pretoken: its symbols and a heap
 
 KEY_LONG = np.uint64(1 << 63)
 VALUE_LONG = np.uint64(0x8000 << 48)
-NONE = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+NONE = 0xFFFF_FFFF
 
-assert NEED < STATE_WORDS
+assert MERGES < STATE_WORDS

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from raybpe.kernels.encode_cache import copy_long, find, insert, key_of, slot_of
+from raybpe.kernels.encode_cache import copy_long, find, first_slot, insert, key_of
 from raybpe.kernels.encode_merge import merge_long, merge_short
 from raybpe.kernels.encode_state import (
     ARENA,
@@ -23,10 +23,10 @@ from raybpe.kernels.encode_state import (
     NEED,
     NEXT,
     RECORDS,
-    SCRATCH,
     SCRATCH_SIZE,
     SHIFT,
     SHORT,
+    SLICE,
     TABLE,
     USED,
     VALUE_LONG,
@@ -39,12 +39,9 @@ from raybpe.kernels.intrinsics import (
     ONE,
     ZERO,
     as_i64,
-    load32,
     load64,
     load_i64,
     prefetch,
-    store16,
-    store32,
     store64,
 )
 from raybpe.kernels.scan_state import COUNT, DATA, OUT
@@ -54,43 +51,37 @@ _U56 = np.uint64(56)
 
 
 @njit(cache=True)
-def merge_miss(state, lo, hi, text, length, out):
-    """Ids of a pretoken that the cache does not have, written at `out`; how many.
+def _merge(state, lo, hi, text, length, out):
+    """Write the ids of a pretoken at `out`, from whole tokens or merges, and return how many.
 
-    −1: SCRATCH must grow to NEED bytes first.
+    -1: SCRATCH must grow to NEED bytes first.
     """
     width = load_i64(state + 8 * WIDTH)
     whole = load_i64(state + 8 * WHOLE)
     if whole != 0:
         shift = load64(state + 8 * WHOLE_SHIFT)
         arena = load_i64(state + 8 * WHOLE_ARENA)
-        where = find(whole, shift, arena, slot_of(lo, hi, shift), lo, hi, text)
+        where = find(whole, shift, arena, first_slot(whole, shift, lo, hi), lo, hi, text)
         if load64(where + 8) != ZERO:
             if load64(where + 24) >= VALUE_LONG:
                 return copy_long(arena, where, hi, out, width)
             store64(out, load64(where + 16))
             return 1
     if length <= SHORT:
-        count = merge_short(state, text, length)
-    else:
-        need = LONG_SCRATCH * length + 8
-        if load_i64(state + 8 * SCRATCH_SIZE) < need:
-            store64(state + 8 * NEED, need)
-            return -1
-        count = merge_long(state, text, length)
-    symbols = load_i64(state + 8 * SCRATCH)
-    if width == 1:
-        for i in range(count):
-            store16(out + 2 * i, load32(symbols + 4 * i))
-    else:
-        for i in range(count):
-            store32(out + 4 * i, load32(symbols + 4 * i))
-    return count
+        return merge_short(state, text, length, out, width)
+    need = LONG_SCRATCH * length + 8
+    if load_i64(state + 8 * SCRATCH_SIZE) < need:
+        store64(state + 8 * NEED, need)
+        return -1
+    return merge_long(state, text, length, out, width)
 
 
 @njit(cache=True)
 def _prepare(state, first, last):
-    """Keys of entries `first` to `last` - 1 into RECORDS, their slots on the way to the cache."""
+    """Keys of entries `first` to `last` - 1 into RECORDS, their slots on the way to the cache.
+
+    A record is four words: the key, the address of its first slot, the address of its bytes.
+    """
     data = load_i64(state + 8 * DATA)
     entries = load_i64(state + 8 * OUT)
     masks = load_i64(state + 8 * MASKS)
@@ -102,71 +93,94 @@ def _prepare(state, first, last):
         end = as_i64((load64(entries + 8 * index + 8) << ONE) >> ONE)
         text = data + start
         lo, hi = key_of(text, end - start, masks)
-        slot = slot_of(lo, hi, shift)
-        prefetch(table + (slot << 5))
+        where = first_slot(table, shift, lo, hi)
+        prefetch(where)
         store64(record, lo)
         store64(record + 8, hi)
-        store64(record + 16, slot)
+        store64(record + 16, where)
         store64(record + 24, text)
         record += 32
         start = end
 
 
 @njit(cache=True)
-def encode_words(state):
-    """Encode the entries from NEXT up to the last one, which only ends a span; 0 or a GROW code."""
-    first = load_i64(state + 8 * NEXT)
-    last = load_i64(state + 8 * COUNT) - 1
-    if first >= last:
-        return DONE
-    if load_i64(state + 8 * ARENA_FULL) != 0:
-        return GROW_CACHE
-    used = load_i64(state + 8 * USED)
-    if used + last - first > load_i64(state + 8 * LIMIT):
-        return GROW_CACHE
-    entries = load_i64(state + 8 * OUT)
-    ids_used = load_i64(state + 8 * IDS_USED)
-    begin = as_i64((load64(entries + 8 * first) << ONE) >> ONE)
-    end = as_i64((load64(entries + 8 * last) << ONE) >> ONE)
-    if ids_used + end - begin > load_i64(state + 8 * IDS_SIZE):
-        store64(state + 8 * NEED, end - begin)
-        return GROW_IDS
-    _prepare(state, first, last)
-    table = load_i64(state + 8 * TABLE)
-    shift = load64(state + 8 * SHIFT)
+def _encode_slowly(state, record, out):
+    """Encode the pretoken of a record that is not short, or not where it is looked for first.
+
+    Writes its ids at `out` and returns how many; -1: SCRATCH must grow to NEED bytes first.
+    """
+    lo = load64(record)
+    hi = load64(record + 8)
+    text = load_i64(record + 24)
     arena = load_i64(state + 8 * ARENA)
+    shift = load64(state + 8 * SHIFT)
+    where = find(load_i64(state + 8 * TABLE), shift, arena, load_i64(record + 16), lo, hi, text)
+    if load64(where + 8) != ZERO:
+        v1 = load64(where + 24)
+        if v1 >= VALUE_LONG:
+            return copy_long(arena, where, hi, out, load_i64(state + 8 * WIDTH))
+        store64(out, load64(where + 16))
+        store64(out + 8, v1)
+        return as_i64(v1 >> _U48)
+    length = as_i64(hi ^ KEY_LONG) if hi >= KEY_LONG else as_i64(hi >> _U56) & 0x3F
+    count = _merge(state, lo, hi, text, length, out)
+    if count >= 0 and length <= LONGEST_CACHED:
+        insert(state, where, lo, hi, text, out, count)
+    return count
+
+
+@njit(cache=True)
+def _encode_slice(state, first, last):
+    """Encode entries `first` to `last` - 1; the index of the first that is not done."""
+    _prepare(state, first, last)
     width = load_i64(state + 8 * WIDTH)
     ids = load_i64(state + 8 * IDS)
-    out = ids + (ids_used << width)
+    out = ids + (load_i64(state + 8 * IDS_USED) << width)
     record = load_i64(state + 8 * RECORDS)
-    code = DONE
     index = first
     while index < last:
+        # Nearly all are short and in one of two slots of a line, so both are tried in one branch.
         lo = load64(record)
         hi = load64(record + 8)
-        text = load_i64(record + 24)
-        where = find(table, shift, arena, load_i64(record + 16), lo, hi, text)
-        if load64(where + 8) != ZERO:
-            v1 = load64(where + 24)
-            if v1 < VALUE_LONG:
-                store64(out, load64(where + 16))
-                store64(out + 8, v1)
-                count = as_i64(v1 >> _U48)
-            else:
-                count = copy_long(arena, where, hi, out, width)
+        where = load_i64(record + 16)
+        one = (load64(where) ^ lo) | (load64(where + 8) ^ hi)
+        other = (load64(where + 32) ^ lo) | (load64(where + 40) ^ hi)
+        where += 0 if one == ZERO else 32
+        v1 = load64(where + 24)
+        if (one == ZERO or other == ZERO) and v1 < VALUE_LONG:
+            store64(out, load64(where + 16))
+            store64(out + 8, v1)
+            out += as_i64(v1 >> _U48) << width
         else:
-            length = as_i64(hi >> _U56) & 0x3F
-            if hi >= KEY_LONG:
-                length = as_i64(hi ^ KEY_LONG)
-            count = merge_miss(state, lo, hi, text, length, out)
+            count = _encode_slowly(state, record, out)
             if count < 0:
-                code = GROW_SCRATCH
                 break
-            if length <= LONGEST_CACHED:
-                insert(state, where, lo, hi, text, out, count)
-        out += count << width
+            out += count << width
         record += 32
         index += 1
-    store64(state + 8 * NEXT, index)
     store64(state + 8 * IDS_USED, (out - ids) >> width)
-    return code
+    return index
+
+
+@njit(cache=True)
+def encode_words(state):
+    """Encode the entries from NEXT up to the last one, which only ends a span; 0 or a GROW code."""
+    entries = load_i64(state + 8 * OUT)
+    next_entry = load_i64(state + 8 * NEXT)
+    last = load_i64(state + 8 * COUNT) - 1
+    while next_entry < last:
+        stop = min(next_entry + SLICE, last)
+        if load_i64(state + 8 * ARENA_FULL) != 0:
+            return GROW_CACHE
+        if load_i64(state + 8 * USED) + stop - next_entry > load_i64(state + 8 * LIMIT):
+            return GROW_CACHE
+        begin = as_i64((load64(entries + 8 * next_entry) << ONE) >> ONE)
+        end = as_i64((load64(entries + 8 * stop) << ONE) >> ONE)
+        if load_i64(state + 8 * IDS_USED) + end - begin > load_i64(state + 8 * IDS_SIZE):
+            store64(state + 8 * NEED, end - begin)
+            return GROW_IDS
+        next_entry = _encode_slice(state, next_entry, stop)
+        store64(state + 8 * NEXT, next_entry)
+        if next_entry < stop:
+            return GROW_SCRATCH
+    return DONE

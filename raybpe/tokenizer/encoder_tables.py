@@ -1,6 +1,6 @@
 """What all encoding threads share: scanner, pair tables, token lengths, whole tokens.
 
-Read-only arrays. Memory: 32 to 64 bytes per merge, 4 bytes per id, 0.5 MB for pairs of bytes; with
+Read-only arrays. Memory: 28 to 44 bytes per merge, 4 bytes per id, 0.25 MB for pairs of bytes; with
 `ignore_merges` about 60 bytes per token more.
 """
 
@@ -22,6 +22,20 @@ from raybpe.kernels.scanner import Scanner
 from raybpe.kernels.table import key_masks
 from raybpe.tokenizer.vocabulary import Vocabulary
 
+_LINE = 64  # bytes of a cache line
+
+
+def empty_slots(count: int) -> npt.NDArray[np.uint64]:
+    """Slots of an empty cache, uint64 (count, 4); `count` is a power of two."""
+    words = np.zeros(4 * count + _LINE // 8, np.uint64)
+    first = -address(words) % _LINE // 8
+    return words[first : first + 4 * count].reshape(count, 4)
+
+
+def slot_shift(count: int) -> int:
+    """SHIFT of so many slots."""
+    return 66 - count.bit_length()
+
 
 @dataclass(frozen=True)
 class WholeTokens:
@@ -34,21 +48,21 @@ class WholeTokens:
     @classmethod
     def of(cls, tokens: dict[bytes, int]) -> WholeTokens:
         """All of `tokens`, bytes → id."""
-        bits = int(2 * len(tokens)).bit_length()
+        bits = int(2 * len(tokens) + 2).bit_length()
         offsets = np.zeros(len(tokens) + 1, np.int64)
         np.cumsum([len(token) for token in tokens], out=offsets[1:])
         text = np.frombuffer(b"".join(tokens) + bytes(PADDING_BYTES), np.uint8)
         ids = np.zeros(len(tokens) + 1, np.int64)
         ids[:-1] = list(tokens.values())
         arena = np.zeros(int(offsets[-1]) + 16 * len(tokens) + word.SLACK, np.uint8)
-        slots = np.zeros((1 << bits, 4), np.uint64)
+        slots = empty_slots(1 << bits)
         masks = key_masks()
         state = np.zeros(STATE_WORDS, np.int64)
-        state[word.TABLE], state[word.SHIFT] = address(slots), 64 - bits
+        state[word.TABLE], state[word.SHIFT] = address(slots), slot_shift(len(slots))
         state[word.ARENA], state[word.ARENA_SIZE] = address(arena), len(arena) - word.SLACK
         state[word.MASKS], state[word.WIDTH] = address(masks), 2
         fill(address(state), address(text), address(offsets), address(ids), len(tokens))
-        return cls(slots, arena, 64 - bits)
+        return cls(slots, arena, slot_shift(len(slots)))
 
 
 class EncoderTables:
@@ -58,8 +72,9 @@ class EncoderTables:
         driver: module of the encode driver: its `run` and `run_text`.
         scanner: the pattern's scanner.
         byte_ids: int32 (256,).
-        byte_pairs: uint64 (65536,), rank << 32 | result of each pair of bytes, or NONE.
-        pairs: uint64 (slots, 2), hash table of all pairs.
+        merges: int32 (merges, 3), left id, right id and result in rank order.
+        byte_pairs: uint32 (65536,), rank of each pair of bytes, or NONE.
+        pairs: uint64 (slots,), hash table of all pairs.
         pair_shift: 64 - log2(slots).
         lengths: int32 (highest id + 1,), bytes of each token.
         dtype: uint16 when every id fits, else uint32.
@@ -78,7 +93,8 @@ class EncoderTables:
         self.driver = driver
         self.scanner = scanner or Scanner("automaton")
         self.byte_ids: npt.NDArray[np.int32] = vocabulary.byte_ids
-        self.pairs: npt.NDArray[np.uint64] = np.full((1 << bits, 2), word.NONE)
+        self.merges = merges
+        self.pairs: npt.NDArray[np.uint64] = np.full(1 << bits, ~np.uint64(0))
         self.pair_shift = 64 - bits
         fill_pairs(merges, self.pairs, self.pair_shift)
         self.byte_pairs = _byte_pairs(merges, vocabulary.byte_ids, vocabulary.id_limit)
@@ -95,12 +111,12 @@ def id_dtype(vocabulary: Vocabulary) -> type[np.uint16] | type[np.uint32]:
 
 def _byte_pairs(
     merges: npt.NDArray[np.int32], byte_ids: npt.NDArray[np.int32], id_limit: int
-) -> npt.NDArray[np.uint64]:
+) -> npt.NDArray[np.uint32]:
     """The merges of two single bytes, by first byte | second byte << 8."""
     byte_of = np.full(id_limit, -1, np.int64)
     byte_of[byte_ids] = np.arange(256)
     first, second = byte_of[merges[:, 0]], byte_of[merges[:, 1]]
     ranks = np.flatnonzero((first >= 0) & (second >= 0))
-    table = np.full(1 << 16, word.NONE)
-    table[first[ranks] | second[ranks] << 8] = (ranks << 32 | merges[ranks, 2]).astype(np.uint64)
+    table = np.full(1 << 16, word.NONE, np.uint32)
+    table[first[ranks] | second[ranks] << 8] = ranks
     return table

@@ -164,6 +164,10 @@ def _check_special_ids(
 
 def _merge_ids(merges: list[tuple[bytes, bytes]], known: dict[bytes, int]) -> npt.NDArray[np.int32]:
     """Merges as rows of ids, refusing what is unknown or listed twice."""
+    if len(merges) >= MAX_VOCAB_SIZE:
+        raise FormatError(
+            f"there are {len(merges)} merges; at most {MAX_VOCAB_SIZE - 1} can be used"
+        )
     try:
         distinct = len(set(merges))
     except TypeError:

@@ -20,7 +20,7 @@ from raybpe.kernels.encode import begin_documents
 from raybpe.kernels.encode_cache import move
 from raybpe.kernels.intrinsics import address
 from raybpe.kernels.table import key_masks
-from raybpe.tokenizer.encoder_tables import EncoderTables
+from raybpe.tokenizer.encoder_tables import EncoderTables, empty_slots, slot_shift
 
 CACHE_BYTES = 64 << 20
 FIRST_SLOTS = 1 << 12
@@ -60,7 +60,8 @@ class Worker:
             (word.BYTE_PAIRS, tables.byte_pairs),
             (word.PAIRS, tables.pairs),
             (word.LENGTHS, tables.lengths),
-            (word.RECORDS, np.zeros(4 * scan_state.CAPACITY, np.uint64)),
+            (word.MERGES, tables.merges),
+            (word.RECORDS, np.zeros(4 * word.SLICE, np.uint64)),
             (word.MASKS, key_masks()),
         ):
             self._point(index, array)
@@ -72,7 +73,7 @@ class Worker:
             self.state[word.WHOLE_SHIFT] = tables.whole.shift
         self._set_scratch(_FIRST_SCRATCH)
         self._set_arena(np.zeros(_FIRST_ARENA + word.SLACK, np.uint8))
-        self._set_slots(np.zeros((FIRST_SLOTS, 4), np.uint64))
+        self._set_slots(empty_slots(FIRST_SLOTS))
         self.use_small()
 
     def use_small(self) -> None:
@@ -161,9 +162,9 @@ class Worker:
             self._set_arena(larger)
         elif not state[word.ARENA_FULL] and 2 * slots.nbytes <= CACHE_BYTES:
             count = len(slots) * (4 if 4 * slots.nbytes <= CACHE_BYTES else 2)
-            more = np.zeros((count, 4), np.uint64)
+            more = empty_slots(count)
             used = int(state[word.USED])
-            move(address(slots), len(slots), address(more), 65 - count.bit_length())
+            move(address(slots), len(slots), address(more), slot_shift(count))
             self._set_slots(more)
             state[word.USED] = used
         else:
@@ -182,7 +183,7 @@ class Worker:
 
     def _set_slots(self, slots: npt.NDArray[np.uint64]) -> None:
         self._point(word.TABLE, slots)
-        self.state[word.SHIFT] = 65 - len(slots).bit_length()
+        self.state[word.SHIFT] = slot_shift(len(slots))
         self.state[word.LIMIT] = int(len(slots) * FULL)
         self.state[word.USED] = 0
 
