@@ -17,8 +17,8 @@ from raybpe.kernels.automaton_tables import (
     HERE,
     LOOSE,
     MATCHES,
-    SLOW,
     ROW,
+    SLOW,
     START,
 )
 from raybpe.kernels.intrinsics import load8, load32, load_i64, store64

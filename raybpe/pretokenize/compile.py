@@ -11,7 +11,7 @@ match ends here" belongs to a state *and* the class that follows: ``match[state,
 Possessive sets need nothing new: ``X*+`` is ``X*`` that may only be left where no X follows. What
 is refused (`Unsupported`) is listed where it is raised.
 
-Bounds: MAX_NODES nodes, MAX_STATES states; beyond, the pattern is refused.
+Bounds: MAX_NODES nodes, MAX_STATES states, _MAX_STEPS of work; beyond, the pattern is refused.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from raybpe.pretokenize.parse import (
 DEAD, START = 0, 1
 MAX_NODES = 20_000
 MAX_STATES = 2_000
-_MAX_THREADS = 200_000  # in all states together: bounds the time of compilation
+_MAX_STEPS = 2_000_000  # of simulating threads: about half a second
 
 
 @dataclass(frozen=True)
@@ -122,6 +122,7 @@ class _Threads:
         self.all = (1 << (count + 1)) - 1
         self.line_feed = line_feed
         self.nodes: list[tuple[int, int, int, int]] = []
+        self.steps = 0
         self.line_ends: set[int] = set()  # tests of $, not decided by one code point alone
 
     def add(self, kind: int, mask: int = 0, target: int = -1, second: int = -1) -> int:
@@ -222,6 +223,7 @@ class _Threads:
                 if number in seen:
                     continue
                 seen.add(number)
+                self.steps += 1
                 kind, mask, target, second = self.nodes[number]
                 if kind == _FORK:
                     stack += (second, target)
@@ -245,8 +247,9 @@ class _Threads:
         todo = [(), (start,)]
         rows: list[list[int]] = []
         matches: list[list[bool]] = []
-        threads = 0
         for current in todo:
+            if self.steps > _MAX_STEPS:
+                raise Unsupported("too much work to compile")
             row, ends = [], []
             for symbol in range(self.count + 1):
                 moved, ended = self.advance(current, symbol)
@@ -254,8 +257,7 @@ class _Threads:
                 if symbol == self.count:
                     break
                 if moved not in states:
-                    threads += len(moved)
-                    if len(states) >= MAX_STATES or threads > _MAX_THREADS:
+                    if len(states) >= MAX_STATES:
                         raise Unsupported(f"more than {MAX_STATES} states")
                     states[moved] = len(states)
                     todo.append(moved)

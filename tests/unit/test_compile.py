@@ -109,6 +109,7 @@ def test_priorities_and_possession(pattern: str) -> None:
         (r"(?=\s*x)a", "more than one code point"),
         ("(?:a{150}){150}", "steps"),
         ("(?:a|b)*a(?:a|b){14}", "states"),
+        ("(?:a|aa){1,600}b", "work"),
         ("".join(f"(?:x|{chr(0x4E00 + i)})" for i in range(200)), "classes"),
     ],
 )
