@@ -11,6 +11,7 @@ memory over MEMORY_BYTES is a failure: the seed and the file are named, and the 
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import resource
 import shutil
@@ -25,7 +26,7 @@ from raybpe.errors import RaybpeError
 from raybpe.formats import export_tokenizer, read_tokenizer, write_tokenizer
 from raybpe.tokenizer.tokenizer import Tokenizer
 
-SLOW_SECONDS = 5.0
+SLOW_SECONDS = 10.0  # of processor time: a new pattern takes seconds to compile
 MEMORY_BYTES = 1 << 30
 TEXT = "The tokenizer's 123 tokens,  naïve 日本 <|endoftext|>\n"
 BREAKERS = (
@@ -120,7 +121,7 @@ def check(number: int, folder: Path, ways: list[tuple[str, dict[str, bytes]]], s
     for other, data in files.items():
         (folder / other).write_bytes(damage(data, rng) if other == victim else data)
     try:
-        started = time.perf_counter()
+        started = time.process_time()
         try:
             tokenizer = read_tokenizer(folder / name)
             ids = tokenizer.encode(TEXT)
@@ -129,7 +130,7 @@ def check(number: int, folder: Path, ways: list[tuple[str, dict[str, bytes]]], s
             outcome = type(error).__name__
         else:
             assert tokenizer.decode(ids) == TEXT, "decode(encode(text)) is not the text"
-        assert time.perf_counter() - started < SLOW_SECONDS, "slow"
+        assert time.process_time() - started < SLOW_SECONDS, "slow"
     finally:
         for other in files:
             (folder / other).unlink()
@@ -140,6 +141,7 @@ def run(files: int, seed: int = 0) -> Counter[str]:
     """Check that many damaged files; how they ended. The first failure is raised."""
     outcomes: Counter[str] = Counter()
     folder = Path(tempfile.mkdtemp(prefix="raybpe-hostile-"))
+    os.environ["XDG_CACHE_HOME"] = str(folder / "cache")  # patterns that nobody uses again
     try:
         ways = originals(folder)
         (folder / "load").mkdir()

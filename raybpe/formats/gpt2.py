@@ -9,6 +9,7 @@ not in the files.
 from __future__ import annotations
 
 import re
+from operator import add
 from pathlib import Path
 
 import orjson
@@ -20,6 +21,8 @@ from raybpe.formats.parts import Parts
 from raybpe.formats.source import Source, lines
 
 HEADER = "#version: 0.2\n"
+_HEADER = re.compile(r"#version[^\n]*(\n|\Z)")
+_SEPARATOR = re.compile("[ \n]")
 _LOOKS_SPECIAL = re.compile(r"<[^<>\s]+>|\[[A-Z_0-9]+\]")
 
 
@@ -64,30 +67,34 @@ def read_gpt2(
         FormatError: unreadable, damaged, or not byte-level BPE.
     """
     names = read_json_object(vocab_path)
-    pairs, first_line = _read_pairs(merges_path)
+    left, right, first_line = _read_pairs(merges_path)
     if special_tokens is None:
-        made = {left + right for left, right in pairs}
+        made = set(map(add, left, right))
         special_tokens = {
             text: number
             for text, number in names.items()
             if text not in made and _LOOKS_SPECIAL.fullmatch(text)
         }
-    found = from_names(names, special_tokens, str(vocab_path))
-    merges = merges_of(pairs, found, str(merges_path), first_line)
-    return Parts(dict(found.values()), merges, special_tokens)
+    named = from_names(names, special_tokens, str(vocab_path))
+    merges = merges_of(left, right, named, str(merges_path), first_line)
+    return Parts(named.vocab, merges, special_tokens)
 
 
-def _read_pairs(path: Path) -> tuple[list[list[str]], int]:
-    """Merges in printable characters, and the number of the line that holds the first."""
-    rows = read_text(path).split("\n")
-    while rows and not rows[-1].strip():
-        rows.pop()
-    has_header = bool(rows) and rows[0].startswith("#version")
-    pairs = [row.removesuffix("\r").split(" ") for row in rows[has_header:]]
-    if set(map(len, pairs)) - {2} or not all(left and right for left, right in pairs):
-        at = next(i for i, pair in enumerate(pairs) if len(pair) != 2 or not all(pair))
-        raise FormatError(
-            f"{path}: line {at + 1 + has_header} is {rows[at + has_header]!r:.80}, not two tokens "
-            "with one space between"
-        )
-    return pairs, 1 + has_header
+def _read_pairs(path: Path) -> tuple[list[str], list[str], int]:
+    """Left and right parts of the merges, and the number of the line that holds the first."""
+    text = read_text(path).replace("\r\n", "\n").rstrip("\n")
+    header = _HEADER.match(text)
+    text = text[header.end() :] if header else text
+    first_line = 2 if header else 1
+    if not text:
+        return [], [], first_line
+    separators = "".join(_SEPARATOR.findall(text))
+    parts = text.replace("\n", " ").split(" ")
+    if separators != " " + "\n " * (len(separators) // 2) or "" in parts:
+        for at, line in enumerate(text.split("\n")):
+            if line.count(" ") != 1 or "" in line.split(" "):
+                raise FormatError(
+                    f"{path}: line {first_line + at} is {line!r:.80}, not two tokens with one "
+                    "space between"
+                )
+    return parts[0::2], parts[1::2], first_line

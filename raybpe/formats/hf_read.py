@@ -10,6 +10,7 @@ of ``encode(text, add_special_tokens=False)``.
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -79,10 +80,10 @@ class _Reader:
             self.refuse(f"its decoder is {_type(decoder)}, not ByteLevel")
         special_tokens = self._added_tokens(root.get("added_tokens", []))
         pattern = self._pattern(root.get("pre_tokenizer"), expected)
-        found = from_names(model["vocab"], special_tokens, self.where)
-        merges = merges_of(self._pairs(model["merges"]), found, self.where)
+        named = from_names(model["vocab"], special_tokens, self.where)
+        merges = merges_of(*self._pairs(model["merges"]), named, self.where)
         return Parts(
-            dict(found.values()), merges, special_tokens, pattern, model.get("ignore_merges", False)
+            named.vocab, merges, special_tokens, pattern, model.get("ignore_merges", False)
         )
 
     def _object(self, parent: dict[str, Any], key: str) -> dict[str, Any]:
@@ -103,7 +104,8 @@ class _Reader:
         if not isinstance(model.get("ignore_merges", False), bool):
             self.refuse("'ignore_merges' is neither true nor false")
 
-    def _pairs(self, merges: list[Any]) -> list[Any]:
+    def _pairs(self, merges: list[Any]) -> tuple[list[str], list[str]]:
+        """The left and the right parts of all merges."""
         if len(merges) > MAX_MERGES:
             self.refuse(f"it has {len(merges):,} merges; at most {MAX_MERGES:,} are read")
         kinds = set(map(type, merges))
@@ -114,10 +116,11 @@ class _Reader:
         if set(map(len, merges)) - {2}:
             rank = next(i for i, merge in enumerate(merges) if len(merge) != 2)
             self.refuse(f"merge {rank} is {merges[rank]!r:.120}, not two tokens")
-        for rank, (left, right) in enumerate(merges):
-            if type(left) is not str or type(right) is not str:
-                self.refuse(f"merge {rank} is {merges[rank]!r:.120}, not two tokens")
-        return merges
+        parts = list(chain.from_iterable(merges))
+        if set(map(type, parts)) - {str}:
+            rank = next(i for i, part in enumerate(parts) if type(part) is not str) // 2
+            self.refuse(f"merge {rank} is {merges[rank]!r:.120}, not two tokens")
+        return parts[0::2], parts[1::2]
 
     def _added_tokens(self, tokens: Any) -> dict[str, int]:
         if tokens is None:

@@ -7,7 +7,8 @@ ids; fillers are left out again when such a file is read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from raybpe.formats.byte_text import to_bytes, to_text
 from raybpe.formats.files import kind
 from raybpe.tokenizer.vocabulary import Vocabulary
 
-_FILLER = "<|raybpe_filler_{}|>"
+_FILLER_START = "<|raybpe_filler_"
+_FILLER = _FILLER_START + "{}|>"
 MAX_FILLERS = 100_000  # more ids than this without a token are a mistake, not a vocabulary
 
 
@@ -52,19 +54,31 @@ def to_names(vocabulary: Vocabulary) -> dict[str, int]:
 
 def _check_merged_specials(vocabulary: Vocabulary, by_id: Mapping[int, str]) -> None:
     """A special token that is also part of a merge needs one name for both."""
-    merged = {int(number) for number in np.unique(vocabulary.merge_ids)}
+    merged = np.zeros(vocabulary.id_limit, bool)
+    merged[vocabulary.merge_ids] = True
     for text, number in vocabulary.special_tokens.items():
-        if number in merged and by_id[number] != text:
+        if merged[number] and by_id[number] != text:
             raise FormatError(
                 f"the special token {text!r} is also part of a merge, where it would be written as "
                 f"{by_id[number]!r}; files that map text to ids can hold one of the two"
             )
 
 
-def from_names(
-    names: Mapping[str, Any], special_tokens: Mapping[str, int], where: str
-) -> dict[str, tuple[int, bytes]]:
-    """{text: (id, bytes)}; the texts of `special_tokens` stand for themselves.
+@dataclass(frozen=True)
+class Named:
+    """A vocabulary that was read.
+
+    Attributes:
+        tokens: text in the file → bytes.
+        vocab: id → bytes.
+    """
+
+    tokens: dict[str, bytes]
+    vocab: dict[int, bytes]
+
+
+def from_names(names: Mapping[str, Any], special_tokens: Mapping[str, int], where: str) -> Named:
+    """What {text: id} says; the texts of `special_tokens` stand for themselves.
 
     Raises:
         FormatError: ids are no ids, or one is there twice; `where` names the file.
@@ -78,22 +92,22 @@ def from_names(
                     f"{where}: the tokens {seen[number]!r} and {text!r} have the same id {number}"
                 )
             seen[number] = text
-    ordinary = [text for text in names if text not in special_tokens]
-    found = {
-        text: (names[text], token)
-        for text, token in zip(ordinary, to_bytes(ordinary, where), strict=True)
-    }
-    for text in [t for t in ordinary if t.startswith("<|raybpe_filler_")]:
-        if text == _FILLER.format(names[text]):
-            del found[text]
+    ordinary = dict(names)
     for text, number in special_tokens.items():
-        if names.get(text, number) != number:
+        if ordinary.pop(text, number) != number:
             raise FormatError(
                 f"{where}: the special token {text!r} has the id {number} in one place and "
                 f"{names[text]} in another"
             )
-        found[text] = (number, text.encode())
-    return found
+    for text in [t for t in ordinary if t.startswith(_FILLER_START)]:
+        if text == _FILLER.format(ordinary[text]):
+            del ordinary[text]
+    tokens = to_bytes(list(ordinary), where)
+    vocab = dict(zip(ordinary.values(), tokens, strict=True))
+    vocab.update((number, text.encode()) for text, number in special_tokens.items())
+    by_text = dict(zip(ordinary, tokens, strict=True))
+    by_text.update((text, text.encode()) for text in special_tokens)
+    return Named(by_text, vocab)
 
 
 def check_ids(names: Mapping[str, Any], where: str) -> None:
@@ -114,18 +128,23 @@ def check_ids(names: Mapping[str, Any], where: str) -> None:
 
 
 def merges_of(
-    pairs: list[tuple[str, str]] | list[list[str]],
-    found: Mapping[str, tuple[int, bytes]],
+    left: Sequence[str],
+    right: Sequence[str],
+    named: Named,
     where: str,
     first_line: int | None = None,
 ) -> list[tuple[bytes, bytes]]:
-    """Merges in bytes. `first_line` is the line of merge 0 in a text file, for messages."""
-    tokens = {text: token for text, (_, token) in found.items()}
+    """Merges in bytes, from their left and right parts.
+
+    `first_line` is the line of merge 0 in a text file, for messages.
+    """
+    token = named.tokens.__getitem__
     try:
-        return [(tokens[left], tokens[right]) for left, right in pairs]
+        return list(zip(map(token, left), map(token, right), strict=True))
     except KeyError as error:
-        rank = next(i for i, pair in enumerate(pairs) if error.args[0] in pair)
+        missing = error.args[0]
+        rank = min(part.index(missing) for part in (left, right) if missing in part)
         place = f"merge {rank}" if first_line is None else f"line {first_line + rank}"
         raise FormatError(
-            f"{where}: {place} uses the token {error.args[0]!r}, which is not in the vocabulary"
+            f"{where}: {place} uses the token {missing!r}, which is not in the vocabulary"
         ) from None

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import binascii
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,8 @@ from raybpe.formats.source import Source
 if TYPE_CHECKING:
     from raybpe.tokenizer.tokenizer import Tokenizer
 
-_LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2} \d{1,8}\r?")
+_LINE = rb"[A-Za-z0-9+/]+={0,2} [0-9]{1,8}"
+_LINES = re.compile(_LINE + rb"(?:\n" + _LINE + rb")*")
 _END = "<|endoftext|>"
 _FIM = {"<|fim_prefix|>": 100258, "<|fim_middle|>": 100259, "<|fim_suffix|>": 100260}
 PUBLISHED: dict[str, tuple[str, dict[str, int]]] = {
@@ -82,10 +84,10 @@ def render_ranks(source: Source) -> bytes:
         FormatError: tiktoken would merge otherwise.
     """
     ranks = ranks_of(source.tokenizer)
-    encode = binascii.b2a_base64
-    return b"".join(
-        [b"%s %d\n" % (encode(token, newline=False), rank) for token, rank in ranks.items()]
-    )
+    pieces = [b""] * (2 * len(ranks))
+    pieces[0::2] = map(partial(binascii.b2a_base64, newline=False), ranks)
+    pieces[1::2] = map(b" %d\n".__mod__, ranks.values())
+    return b"".join(pieces)
 
 
 def read_ranks(path: Path) -> dict[int, bytes]:
@@ -94,34 +96,44 @@ def read_ranks(path: Path) -> dict[int, bytes]:
     Raises:
         FormatError: a line is not a token and a rank (with its number), or one is there twice.
     """
-    lines = read_file(path).split(b"\n")
-    while lines and not lines[-1].strip():
-        lines.pop()
-    ranks: dict[int, bytes] = {}
-    decode, full = binascii.a2b_base64, _LINE.fullmatch
-    for line in lines:
-        if full(line) is None:
-            raise FormatError(
-                f"{path}: line {lines.index(line) + 1} is {line!r:.80}, not a token in base64, a "
-                "space and a rank"
-            )
-        text, _, rank = line.partition(b" ")
-        number = int(rank)
-        try:
-            token = decode(text)
-        except binascii.Error as error:
-            raise FormatError(f"{path}: line {len(ranks) + 1}: {error} in {text!r:.80}") from None
-        if number in ranks or number >= MAX_VOCAB_SIZE or not token:
-            what = (
-                f"the rank {number} a second time"
-                if number in ranks
-                else f"the rank {number}; ranks are below {MAX_VOCAB_SIZE}"
-            )
-            raise FormatError(f"{path}: line {len(ranks) + 1} has {what}")
-        ranks[number] = token
-    if not ranks:
+    data = read_file(path).replace(b"\r\n", b"\n").rstrip(b"\n")
+    if not data:
         raise FormatError(f"{path} has no ranks in it")
+    if _LINES.fullmatch(data) is None:
+        number, line = next(
+            (i, line) for i, line in enumerate(data.split(b"\n"), 1) if not _LINES.fullmatch(line)
+        )
+        raise FormatError(
+            f"{path}: line {number} is {line!r:.80}, not a token in base64, a space and a rank"
+        )
+    fields = data.split()
+    try:
+        tokens = list(map(binascii.a2b_base64, fields[0::2]))
+        numbers = list(map(int, fields[1::2]))
+    except binascii.Error:
+        raise _bad_base64(path, fields[0::2]) from None
+    ranks = dict(zip(numbers, tokens, strict=True))
+    if len(ranks) != len(numbers) or max(numbers) >= MAX_VOCAB_SIZE or b"" in tokens:
+        seen: set[int] = set()
+        for at, (number, token) in enumerate(zip(numbers, tokens, strict=True), 1):
+            if number in seen:
+                raise FormatError(f"{path}: line {at} has the rank {number} a second time")
+            if number >= MAX_VOCAB_SIZE or not token:
+                raise FormatError(
+                    f"{path}: line {at} has the rank {number} for {token!r}; ranks are below "
+                    f"{MAX_VOCAB_SIZE} and tokens are not empty"
+                )
+            seen.add(number)
     return dict(sorted(ranks.items()))
+
+
+def _bad_base64(path: Path, texts: list[bytes]) -> FormatError:
+    for at, text in enumerate(texts, 1):
+        try:
+            binascii.a2b_base64(text)
+        except binascii.Error as error:
+            return FormatError(f"{path}: line {at}: {error} in {text!r:.80}")
+    raise AssertionError("every token is base64")
 
 
 def parts_of_ranks(path: Path, ranks: dict[int, bytes], special_tokens: dict[str, int]) -> Parts:
@@ -131,13 +143,14 @@ def parts_of_ranks(path: Path, ranks: dict[int, bytes], special_tokens: dict[str
         FormatError: two ranks have the same bytes, or the ranks do not determine the merges.
     """
     numbers, tokens = list(ranks), list(ranks.values())
-    if len(set(tokens)) != len(tokens):
+    known = set(tokens)
+    if len(known) != len(tokens):
         seen: dict[bytes, int] = {}
         for number, token in ranks.items():
             if token in seen:
                 raise FormatError(f"{path}: ranks {seen[token]} and {number} are both {token!r}")
             seen[token] = number
-    missing = [byte for byte in range(256) if bytes([byte]) not in set(tokens)]
+    missing = [byte for byte in range(256) if bytes([byte]) not in known]
     if missing:
         names = ", ".join(f"0x{byte:02x}" for byte in missing[:16])
         more = f" and {len(missing) - 16} more" if len(missing) > 16 else ""

@@ -4,7 +4,7 @@ import importlib.util
 from pathlib import Path
 
 
-def test_a_sample_of_damaged_files(root: Path) -> None:
+def test_a_sample_of_damaged_files(root: Path, private_cache: Path) -> None:
     path = root / "benchmarks" / "check_hostile.py"
     spec = importlib.util.spec_from_file_location("check_hostile", path)
     assert spec is not None

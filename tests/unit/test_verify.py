@@ -55,7 +55,7 @@ def test_another_pattern_is_found_out_by_ids(folder: Path) -> None:
 
 def test_a_damaged_file_is_found_out(folder: Path) -> None:
     edit(folder / "tokenizer.json", '["Ġ","#"]', '["#","Ġ"]')
-    with pytest.raises(VerifyError, match=r"tokenizer\.json cannot be read back"):
+    with pytest.raises(VerifyError, match=r"tokenizer\.json, read back, differs in the merges"):
         verify(folder, trained())
 
 
