@@ -41,7 +41,7 @@ from raybpe.kernels.intrinsics import (
 from raybpe.kernels.scan_state import BATCH, CARRY, COUNT, DATA, END, GAP, OUT, POS, TABLES
 
 LETTER, NUMBER, WHITE = 1, 2, 4
-RANGES = 0x110000
+RANGES = 0x200000  # all that can be decoded: even invalid text does not read beyond the table
 TABLE_BYTES = RANGES + 8
 
 # Bytes into the state block: masks of the block before, and starts of the next one to mend.

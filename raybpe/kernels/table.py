@@ -47,7 +47,7 @@ TABLE_WORDS = MASKS + 4 * 16
 DONE, GROW_SLOTS, GROW_ARENA, OVERFLOW = 0, 1, 2, 3
 
 SHORT = 15
-SLICE = 256  # pretokens whose slots are prefetched together
+SLICE = 128  # pretokens whose slots are prefetched together
 RECORD_BYTES = 32 * (SLICE + 1)
 SLOT_BYTES = 32
 LARGEST = (1 << 63) - 1

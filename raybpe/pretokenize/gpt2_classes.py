@@ -11,19 +11,19 @@ import numpy as np
 import numpy.typing as npt
 import regex
 
+from raybpe.kernels.scan_gpt2 import LETTER, NUMBER, RANGES, TABLE_BYTES, WHITE
 from raybpe.pretokenize.table_cache import cached_arrays
 
-_LETTER, _NUMBER, _WHITE = 1, 2, 4  # as in kernels.scan_gpt2
-_PROPERTIES = ((r"\p{L}+", _LETTER), (r"\p{N}+", _NUMBER), (r"\s+", _WHITE))
+_PROPERTIES = ((r"\p{L}+", LETTER), (r"\p{N}+", NUMBER), (r"\s+", WHITE))
 _SURROGATES = (0xD800, 0xE000)
 
 
 @lru_cache(maxsize=1)
 def gpt2_tables() -> npt.NDArray[np.uint8]:
-    """What `kernels.scan_gpt2` expects at TABLES: uint8 (0x110008,), read-only."""
-    key = f"gpt2 classes 1, regex {regex.__version__}, python {sys.version_info[:2]}"
+    """What `kernels.scan_gpt2` expects at TABLES: uint8 (TABLE_BYTES,), read-only."""
+    key = f"gpt2 classes 2, regex {regex.__version__}, python {sys.version_info[:2]}"
     tables = cached_arrays(key, lambda: {"tables": _build()})["tables"]
-    if tables.dtype != np.uint8 or tables.shape != (sys.maxunicode + 9,):
+    if tables.dtype != np.uint8 or tables.shape != (TABLE_BYTES,):
         tables = _build()
     tables.setflags(write=False)
     return tables
@@ -34,11 +34,12 @@ def _build() -> npt.NDArray[np.uint8]:
     every = [*range(low), *range(high, sys.maxunicode + 1)]
     text = "".join(map(chr, every))
     points = np.array(every)
-    classes = np.zeros(sys.maxunicode + 1, np.uint8)
+    tables = np.zeros(TABLE_BYTES, np.uint8)
     for pattern, number in _PROPERTIES:
         for match in regex.finditer(pattern, text):
-            classes[points[match.start() : match.end()]] = number
-    return np.concatenate([classes, _letter_leads(classes)])
+            tables[points[match.start() : match.end()]] = number
+    tables[RANGES:] = _letter_leads(tables)
+    return tables
 
 
 def _letter_leads(classes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
@@ -51,7 +52,7 @@ def _letter_leads(classes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     uniform = [
         lead
         for lead, (first, count) in sorted(spans.items())
-        if (classes[first : first + count] == _LETTER).all()
+        if (classes[first : first + count] == LETTER).all()
     ]
     ranges: list[list[int]] = []
     for lead in uniform:

@@ -170,6 +170,17 @@ def test_reads_at_most_128_bytes_past_the_end():
         libc.mprotect(ctypes.c_void_p(where + 3 * page), page, 3)
 
 
+def test_invalid_text_is_cut_somehow_and_read_safely():
+    rng = np.random.default_rng(3)
+    for size in (0, 1, 63, 64, 65, 5_000):
+        found = scanned(
+            bytes(rng.choice(np.array([32, 0x80, 0xC2, 0xE3, 0xF7, 0xFF], np.uint8), size)), 5
+        )
+        assert found[-1] == size
+        assert size == 0 or found[0] == 0
+        assert sorted(set(found)) == found
+
+
 def test_tables_follow_regex():
     tables = gpt2_tables()
     sample = edge_code_points()
