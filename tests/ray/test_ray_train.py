@@ -327,7 +327,7 @@ def test_work_that_cannot_start_is_reported_and_given_up(
     monkeypatch.setattr(reduction, "WAIT_SECONDS", 0.1)
     monkeypatch.setattr(reduction, "WARN_SECONDS", 0.3)
     monkeypatch.setattr(reduction, "STALL_SECONDS", 1.0)
-    hold = ray_local.remote(num_cpus=2)(time.sleep).remote(30)
+    hold = ray_local.remote(num_cpus=2)(lambda: time.sleep(30)).remote()
     time.sleep(1.0)
     try:
         with pytest.raises(ClusterError, match=r"nothing ended for \d+ s.*0 CPUs"):
