@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from raybpe.counts.pretoken_table import PretokenTable
     from raybpe.inputs import Chunk, Plan
     from raybpe.merges.trainer import MergeTrainer
-    from raybpe.pretokenize.pretokenizer import Pretokenizer
+    from raybpe.pretokenize.engines import Pretokenizer
     from raybpe.tokenizer.tokenizer import Tokenizer
 
 SAMPLE_BYTES = 4096  # of a chunk's text, kept to compare exports on

@@ -22,7 +22,14 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from raybpe.kernels.cuts import NEED_MORE, NONE, find_last_cut, find_next_cut
+from raybpe.kernels.cuts import (
+    NEED_MORE,
+    NONE,
+    RECORD_BYTES,
+    RECORDS,
+    find_last_cut,
+    find_next_cut,
+)
 from raybpe.kernels.intrinsics import address
 from raybpe.pretokenize.compile import DEAD, Automaton
 
@@ -95,10 +102,18 @@ class Cutter:
 
 
 def _pack_specials(special_tokens: Sequence[bytes]) -> npt.NDArray[np.uint8]:
-    """int64 number, longest length, then (length, offset) of each; then their bytes."""
-    header = [len(special_tokens), max(map(len, special_tokens), default=0)]
-    offset = 16 * (len(special_tokens) + 1)
+    """As `kernels.cuts` takes them."""
+    first_bytes = bytearray(256)
+    records: list[int] = []
+    offset = RECORDS + RECORD_BYTES * len(special_tokens)
     for token in special_tokens:
-        header += [len(token), offset]
+        first_bytes[token[0]] = 1
+        records += [len(token), offset]
         offset += len(token)
-    return np.frombuffer(np.array(header, np.int64).tobytes() + b"".join(special_tokens), np.uint8)
+    header = [len(special_tokens), max(map(len, special_tokens), default=0)]
+    parts = (
+        np.array(header, np.int64).tobytes(),
+        first_bytes,
+        np.array(records, np.int64).tobytes(),
+    )
+    return np.frombuffer(b"".join([*parts, *special_tokens]), np.uint8)

@@ -32,7 +32,7 @@ from raybpe.tokenizer.worker import SMALL_TEXT, Ids, Worker
 if TYPE_CHECKING:
     from raybpe.kernels.scanner import Scanner
     from raybpe.pretokenize import Pattern
-    from raybpe.pretokenize.pretokenizer import Pretokenizer
+    from raybpe.pretokenize.engines import Pretokenizer
 
 STREAM_BYTES = 1 << 16  # text that `encode_iterable` gathers before it looks for a cut
 THREADED_BYTES = 1 << 22  # texts below this are encoded by one thread
