@@ -7,9 +7,10 @@ A slot is 32 bytes: two key words, the count (int64), an offset in the arena (in
 - A longer one has a 64-bit hash in the first word, bit 63 and the length in the second, and its
   bytes in the arena, an append-only byte array; bytes are compared when both words agree.
 
-A second word of zero is an empty slot. The hash of the two words gives the slot by its top bits, so
-that tables of any size hold pretokens in nearly the same order, and adding one to another goes
-through both in sequence. The hash depends on nothing but the bytes: it also chooses partitions.
+A second word of zero is an empty slot. The top bits of the hash of the two words give a pair of
+slots, which share a cache line, and where to go on from there. So tables of any size hold pretokens
+in nearly the same order, and adding one to another goes through both in sequence. The hash depends
+on nothing but the bytes: it also chooses partitions, and must stay what it is.
 
 Kernels take addresses. TABLE_WORDS int64 describe a table. A kernel that lacks room returns GROW_*
 before it has changed anything that a second call would repeat; Python makes room and calls again.
