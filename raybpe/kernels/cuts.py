@@ -1,8 +1,8 @@
 """Finding safe cuts in raw bytes; `pretokenize.cuts` says what they are and packs the arguments.
 
 Positions are offsets from `data`, an address; so are the results. `specials` is the address of:
-int64 number of special tokens, int64 longest length, then (length, offset) of each as int64, the
-offset counted from `specials`; the bytes follow.
+int64 number of special tokens, int64 longest length; 256 bytes, 1 where a token begins with that
+byte; then (length, offset) of each as int64, the offset counted from `specials`; then their bytes.
 """
 
 from numba import njit
@@ -13,6 +13,10 @@ from raybpe.kernels.symbols import INCOMPLETE, length_at, length_before, symbol_
 
 NONE = -1
 NEED_MORE = -2
+
+FIRST_BYTES = 16  # offsets in `specials`
+RECORDS = FIRST_BYTES + 256
+RECORD_BYTES = 16
 
 _NO, _YES, _UNKNOWN = 0, 1, 2
 
@@ -29,12 +33,17 @@ def _occurs(data, at, end, special, length):
 
 
 @njit(cache=True)
-def _begins_special(data, at, end, specials):
-    """Whether any special token begins at an offset."""
+def _begins_special(data, at, end, specials, longer_than):
+    """Whether any special token of more than so many bytes begins at an offset."""
     answer = _NO
+    if load8(specials + FIRST_BYTES + load8(data + at)) == 0:
+        return answer
     for number in range(load_i64(specials)):
-        entry = specials + 16 + 16 * number
-        occurs = _occurs(data, at, end, specials + load_i64(entry + 8), load_i64(entry))
+        record = specials + RECORDS + RECORD_BYTES * number
+        length = load_i64(record)
+        if length <= longer_than:
+            continue
+        occurs = _occurs(data, at, end, specials + load_i64(record + 8), length)
         if occurs == _YES:
             return _YES
         if occurs == _UNKNOWN:
@@ -62,16 +71,12 @@ def _crossed(data, at, end, specials):
         if length < 0:
             return _YES
         where -= length
-    for number in range(load_i64(specials)):
-        entry = specials + 16 + 16 * number
-        length = load_i64(entry)
-        special = specials + load_i64(entry + 8)
-        for first in range(max(at - length + 1, 0), at):
-            occurs = _occurs(data, first, end, special, length)
-            if occurs == _YES:
-                return _YES
-            if occurs == _UNKNOWN:
-                answer = _UNKNOWN
+    for first in range(max(at - longest + 1, 0), at):
+        begins = _begins_special(data, first, end, specials, at - first)
+        if begins == _YES:
+            return _YES
+        if begins == _UNKNOWN:
+            answer = _UNKNOWN
     return answer
 
 
@@ -90,7 +95,7 @@ def _is_cut(data, at, end, tables, specials):
             row = tables + load_i64(tables + CUTS) + 32 * x
             answer = load8(row + (y >> 3)) >> (y & 7) & 1
     if answer != _YES:
-        begins = _begins_special(data, at, end, specials)
+        begins = _begins_special(data, at, end, specials, 0)
         if begins != _NO:
             answer = begins
     if answer != _NO:
