@@ -9,8 +9,8 @@ Entry i spans to entry i + 1. Bit 63 (GAP) of an entry marks a span that is no p
 a piece, or a stretch that the pattern does not match. The first entry of a piece is the start of
 its first pretoken or gap, the last is its end, with GAP; an empty piece gives only its end. Entries
 are offsets from DATA; a batch may hold several pieces one after the other. Who takes entries out
-while a piece is unfinished leaves the last one in, as the first: its span is not over. The text of a piece is
-valid UTF-8, and at least 128 bytes after its end can be read.
+while a piece is unfinished leaves the last one in, as the first: its span is not over. The text of
+a piece is valid UTF-8, and at least 128 bytes after its end can be read.
 
 Words 0 to 63 belong to the scanner, the rest to `pieces.next_piece`, which cuts the documents of a
 block into pieces, and to the driver.
