@@ -5,7 +5,8 @@ code point, or END_SYMBOL. The two state tables have a row of 256 uint32 per sta
 byte offset of the next state's row, plus flags. Row 0 is that of the dead state.
 
     header   int64 (8,): byte offsets of the parts below, in this order; see the constants
-    pages    uint16 (0x4400,): page of each 64 code points
+    pages    uint16 (PAGE_COUNT,): page of each 64 code points; 0 beyond Unicode, which only
+             invalid text holds
     classes  uint8 (pages, 64): 128 + class, by page and the low six bits of the code point
     cuts     uint8 (256, 32): bit y of row x, whether text may be cut between symbols x and y
     match    uint32 (S, 256): the automaton itself, flag HERE: a match ends before the symbol
@@ -21,6 +22,7 @@ The header's last words: PAIRS, 1 when any bit of `cuts` is set; UNUSED is zero.
 
 PAGES, CLASSES, CUTS, MATCHES, FAST, PAIRS = (8 * word for word in range(6))
 HEADER_BYTES = 64
+PAGE_COUNT = 1 << 15  # four bytes of UTF-8 hold 21 bits, six of them within a page
 
 HERE = 1
 BEFORE = 2

@@ -6,6 +6,7 @@ written without branching. What the fast table leaves open is found by `match_en
 automaton, from the start of the pretoken; scanning resumes after its match.
 
 Each code point adds at most two entries, so blocks of 64 bytes keep within the buffer's spare room.
+Text must be valid UTF-8; if it is not, the pretokens mean nothing, but nothing beyond is touched.
 """
 
 from numba import njit
@@ -56,7 +57,7 @@ def match_end(where, end, tables):
             return found
         where += length
     if load32(rows + 4 * END_SYMBOL + state) & HERE:
-        found = where
+        found = end
     return found
 
 
@@ -120,7 +121,7 @@ def scan(state):
         where = match_end(opened, end, tables)
         gap = 0
         if where == 0:
-            where = opened + length_of(load8(opened))
+            where = min(opened + length_of(load8(opened)), end)
             gap = _GAP
         store64(free, (opened - data) | gap)
         free += 8

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 Engine = Literal["scan", "automaton", "regex"]
 
-_FORMAT = 3  # of the cached tables; raise it with any change of their layout or meaning
+_FORMAT = 4  # of the cached tables; raise it with any change of their layout or meaning
 _GAP = int(scan_state.GAP)
 
 

@@ -76,7 +76,9 @@ def _pages(
     numbers: dict[bytes, int] = {}
     which = [numbers.setdefault(row.tobytes(), len(numbers)) for row in classes.reshape(-1, _PAGE)]
     distinct = np.frombuffer(b"".join(numbers), np.uint8)
-    return np.array(which, np.uint16), distinct + np.uint8(_ASCII)
+    pages = np.zeros(layout.PAGE_COUNT, np.uint16)
+    pages[: len(which)] = which
+    return pages, distinct + np.uint8(_ASCII)
 
 
 def _join(parts: list[npt.NDArray[Any]], pairs: bool) -> npt.NDArray[np.uint8]:

@@ -105,6 +105,18 @@ def test_unmatched_text_is_marked() -> None:
     assert all(entry & GAP for entry in entries)
 
 
+def test_invalid_text_keeps_to_its_piece() -> None:
+    rng = random.Random(4)
+    for pattern in (PATTERNS["cl100k"], AWKWARD["ends far back"], r"[\s\S]{3}"):
+        tables = pack(compile_pattern(pattern))
+        for _ in range(2000):
+            text = bytes(rng.choices([*b"ab \n1", *range(0x80, 0x100)], k=rng.randint(1, 9)))
+            entries = entries_of(text, tables)
+            places = [entry & ~GAP for entry in entries]
+            assert places == sorted(places)
+            assert entries[-1] == len(text) | GAP
+
+
 def test_a_long_pretoken_is_scanned_once() -> None:
     """No time that grows with the square of a pretoken's length: this would take minutes."""
     for name in ("cl100k", "o200k", "deepseek-v3"):
