@@ -5,13 +5,15 @@ functions. ``run(state)`` goes on until all documents are done (DONE) or somethi
 code); grow it and call again. ``run_text(state, length)`` encodes the first bytes at DATA as one
 document and returns the number of ids, or minus a GROW code; then go on with ``run``.
 
-Bytes between documents, from AT up to STOP, become one id each: they are not UTF-8.
+Bytes outside the documents, from AT up to STOP, become one id each if BETWEEN says so: they are not
+UTF-8.
 """
 
 from numba import njit
 
 from raybpe.kernels.encode_state import (
     AT,
+    BETWEEN,
     BYTE_IDS,
     DONE,
     ENDS_OUT,
@@ -70,7 +72,9 @@ def _write_id(state, number):
 
 @njit(cache=True)
 def _raw_bytes(state, end):
-    """One id for each byte from AT to `end`; 1, or 0 if there is no room."""
+    """One id for each byte from AT to `end`, if BETWEEN says so; 1, or 0 if there is no room."""
+    if load_i64(state + 8 * BETWEEN) == 0:
+        return 1
     at = load_i64(state + 8 * AT)
     data = load_i64(state + 8 * DATA)
     byte_ids = load_i64(state + 8 * BYTE_IDS)

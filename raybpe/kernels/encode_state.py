@@ -53,6 +53,7 @@ NEXT = DRIVER + 26  # entries of the batch that are done
 FINISHED = DRIVER + 27  # 1 when the batch ends its piece
 AT = DRIVER + 28  # offset of the text that has not been given ids yet
 STOP = DRIVER + 29  # offset of the end of the text
+BETWEEN = DRIVER + 32  # 1: bytes outside the documents become one id each; 0: they are left out
 NEED = DRIVER + 30  # bytes or ids wanted, with a GROW code
 
 # Return codes of the drivers.
@@ -71,4 +72,4 @@ KEY_LONG = np.uint64(1 << 63)
 VALUE_LONG = np.uint64(0x8000 << 48)
 NONE = 0xFFFF_FFFF
 
-assert MERGES < STATE_WORDS
+assert BETWEEN < STATE_WORDS

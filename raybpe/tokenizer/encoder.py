@@ -22,6 +22,8 @@ import regex
 from raybpe.block import PADDING_BYTES, Block
 from raybpe.errors import UsageError
 from raybpe.kernels.encode_state import SLACK
+from raybpe.kernels.intrinsics import address
+from raybpe.kernels.utf8 import first_invalid
 from raybpe.pretokenize import pretokenizer
 from raybpe.pretokenize.utf8 import clean_block
 from raybpe.tokenizer.encoder_tables import EncoderTables, id_dtype
@@ -159,26 +161,19 @@ class Encoder:
     def encode_documents(self, block: Block) -> tuple[Ids, npt.NDArray[np.int64]]:
         """Ids of the documents of a block one after the other, and where each ends in them.
 
-        What lies between documents is left out. One thread; one kernel call when all is UTF-8.
+        What lies between documents is left out. One thread; one kernel call if all are UTF-8.
         """
-        starts, ends = block.starts, block.ends
-        if self._matcher or len(starts) == 1 or not _valid_apart(block):
-            found = [
-                self.encode(block.data[a:b], threads=1) for a, b in zip(starts, ends, strict=True)
-            ]
-            return np.concatenate(found), np.cumsum([len(ids) for ids in found], dtype=np.int64)
+        data, starts, ends = block.data, block.starts, block.ends
+        invalid = first_invalid(address(data), address(starts), address(ends), len(starts)) >= 0
+        if self._matcher or invalid:
+            found = [self.encode(data[a:b], threads=1) for a, b in zip(starts, ends, strict=True)]
+            token_ends = np.cumsum([len(ids) for ids in found], dtype=np.int64)
+            return np.concatenate([self._output(0)[:0], *found]), token_ends
         token_ends = np.zeros(len(starts), np.int64)
-        if (starts[1:] != ends[:-1]).any():
-            block = _close_gaps(block)
-        span = int(block.starts[0]), int(block.ends[-1])
         with self._worker(self._all_specials) as worker:
+            output = self._output(int((ends - starts).sum()))
             ids, used = worker.encode_documents(
-                block.data,
-                block.starts,
-                block.ends,
-                span,
-                self._output(span[1] - span[0]),
-                token_ends=token_ends,
+                data, starts, ends, None, output, token_ends=token_ends
             )
         return ids[:used], token_ends
 
@@ -199,7 +194,7 @@ class Encoder:
                 data,
                 bounds[:-1],
                 bounds[1:],
-                (0, size),
+                None,
                 self._output(size),
                 token_ends=token_ends,
             )
@@ -311,28 +306,6 @@ def _valid_documents(block: Block) -> Block:
     """The block with invalid bytes between its documents instead of in them."""
     clean, _ = clean_block(block, "keep")
     return clean
-
-
-def _valid_apart(block: Block) -> bool:
-    """Whether each document is valid UTF-8: all is, and none begins inside a character."""
-    if ((block.data[block.starts] & 0xC0) == 0x80).any():
-        return False
-    try:
-        block.data[block.starts[0] : block.ends[-1]].tobytes().decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _close_gaps(block: Block) -> Block:
-    """The documents without what lies between them."""
-    data, lengths = block.data, block.ends - block.starts
-    gaps = block.starts[1:] - block.ends[:-1]  # line ends and separators: a few bytes each
-    between = [block.ends[:-1][gaps > place] + place for place in range(int(gaps.max()))]
-    first, last = int(block.starts[0]), int(block.ends[-1])
-    kept = np.delete(data[first : last + PADDING_BYTES], np.concatenate(between) - first)
-    ends = np.cumsum(lengths)
-    return Block(kept, ends - lengths, ends, block.source)
 
 
 def _parts(data: npt.NDArray[np.uint8], cutter: Pretokenizer) -> Iterator[tuple[int, int]]:

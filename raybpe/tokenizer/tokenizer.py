@@ -158,7 +158,7 @@ class Tokenizer:
 
     def encode_documents(
         self, block: Block
-    ) -> tuple[npt.NDArray[np.uint16] | npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+    ) -> tuple[npt.NDArray[np.uint16 | np.uint32], npt.NDArray[np.int64]]:
         """Ids of a block's documents one after the other, and where each document ends in them."""
         return self._encoder.encode_documents(block)
 

@@ -97,23 +97,25 @@ class Worker:
         data: npt.NDArray[np.uint8],
         starts: npt.NDArray[np.int64],
         ends: npt.NDArray[np.int64],
-        span: tuple[int, int],
+        span: tuple[int, int] | None,
         output: Ids,
         used: int = 0,
         token_ends: npt.NDArray[np.int64] | None = None,
     ) -> tuple[Ids, int]:
         """Append the ids of some documents to the first `used` ones of `output`.
 
-        Bytes of ``data[span[0]:span[1]]`` outside the documents become one id each. `token_ends`
-        is filled with the ids written at each document's end. Returns the output, which is
-        another array if it had to grow, and how many of its ids are used.
+        Bytes of ``data[span[0]:span[1]]`` outside the documents become one id each; without `span`
+        they are left out. `token_ends` is filled with the ids written at each document's end.
+        Returns the output, which is another array if it had to grow, and how many of its ids are
+        used.
         """
         state = self.state
         self._point(scan_state.DATA, data)
         self._point(scan_state.STARTS, starts)
         self._point(scan_state.ENDS, ends)
         state[scan_state.DOCUMENTS] = len(starts)
-        state[word.AT], state[word.STOP] = span
+        state[word.BETWEEN] = span is not None
+        state[word.AT], state[word.STOP] = span or (0, 0)
         state[word.ENDS_OUT] = 0
         if token_ends is not None:
             self._point(word.ENDS_OUT, token_ends)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raybpe import reference
+from raybpe.block import Block
 from raybpe.errors import UsageError
 from raybpe.pretokenize import pretokenizer
 from raybpe.tokenizer import Tokenizer, encoder, worker
@@ -276,3 +277,17 @@ def test_a_special_token_may_lie_anywhere():
         for after in ("", "ab", " ", END):
             text = before + END + after
             assert SMALL.encode(text) == encode_plainly(SMALL, text.encode())
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.one_of(TEXTS.map(str.encode), NOISE), max_size=8), st.integers(0, 3))
+def test_documents_of_a_block_are_texts_of_their_own(documents, gap):
+    """Whatever lies between them; also when it would complete a character or a special token."""
+    between = b"\xac|>"[:gap]
+    data = np.frombuffer(b"".join(document + between for document in documents) + bytes(128), "u1")
+    sizes = np.array([len(document) for document in documents], np.int64)
+    starts = np.cumsum(sizes + gap) - sizes - gap
+    ids, ends = SMALL.encode_documents(Block(data, starts, starts + sizes))
+    parts = [part.tolist() for part in np.split(ids, ends[:-1])] if documents else []
+    assert parts == [encode_plainly(SMALL, document) for document in documents]
+    assert ids.dtype == np.uint16
