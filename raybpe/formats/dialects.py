@@ -28,6 +28,8 @@ import re
 from functools import lru_cache
 from typing import Literal, NoReturn
 
+import regex
+
 from raybpe.errors import FormatError
 from raybpe.formats.properties import property_name
 
@@ -51,7 +53,17 @@ def translate(pattern: str, source: Engine, target: Engine) -> str:
     Raises:
         FormatError: it holds something that the engines read differently, or may.
     """
-    return _Translator(pattern, source, target).run()
+    translator = _Translator(pattern, source, target)
+    written = translator.run()
+    try:
+        empty = target == "regex" and regex.search(written, "") is not None
+        empty = empty or (source == "regex" and regex.search(pattern, "") is not None)
+    except regex.error as error:
+        raise FormatError(f"the pattern {pattern!r:.300} cannot be read: {error}") from None
+    if empty:
+        translator.at = 0
+        translator.refuse("it matches empty text, after which engines go on in different ways")
+    return written
 
 
 class _Translator:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from raybpe.errors import FormatError, OutputError
 from raybpe.formats.gpt2 import render_merges, render_vocab
-from raybpe.formats.hf import render_config, render_hf, render_special_tokens_map
+from raybpe.formats.hf import pre_tokenizer, render_config, render_hf, render_special_tokens_map
 from raybpe.formats.listing import render_listing
 from raybpe.formats.manifest import FILE_NAME as MANIFEST
 from raybpe.formats.manifest import render_manifest
@@ -28,6 +28,7 @@ from raybpe.formats.source import Source
 from raybpe.formats.verify import Verification, verify
 
 if TYPE_CHECKING:
+    from raybpe.pretokenize import Pattern
     from raybpe.tokenizer.tokenizer import Tokenizer
 
 Renderer = Callable[[Source], bytes]
@@ -84,6 +85,15 @@ def render(tokenizer: Tokenizer, merge_counts: Sequence[int] | None = None) -> R
         raise FormatError(f"no format can hold this tokenizer: {left_out['vocab.json']}")
     files["merges.tsv"] = render_listing(source, merge_counts)
     return Rendered(files, left_out)
+
+
+def files_left_out(pattern: Pattern) -> dict[str, str]:
+    """Files that no tokenizer with this pattern can have, and why: to be said before training."""
+    try:
+        pre_tokenizer(pattern)
+    except FormatError as error:
+        return dict.fromkeys(_TRANSFORMERS, str(error))
+    return {}
 
 
 def write_tokenizer(

@@ -138,6 +138,8 @@ def test_rewritten(pattern: str, source: Engine, target: Engine, expected: str) 
         (r"(?P=a)", "group"),
         (r"(foo){e<=1}", "repetition"),
         (r"a|$+", "repetition"),
+        (r"|0", "empty text"),
+        (r"\s*", "empty text"),
         (r"(?=a)+", "repetition"),
     ],
 )
@@ -163,7 +165,9 @@ def test_any_text_is_translated_right_or_refused(pattern: str) -> None:
         return
     by_tokenizers = splitter(there)
     for text in ("ab a1b2 'zz\nsZ", "  aab\n\n", "p{N}[i]&-:0123"):
-        ours = [match.group() for match in compiled.finditer(text) if match.group()]
+        ours = [match.group() for match in compiled.finditer(text)]
+        if "" in ours:
+            continue  # only beside something; no pattern of use does
         assert by_tokenizers(text) == ours
 
 

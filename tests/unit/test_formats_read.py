@@ -95,7 +95,14 @@ def test_known_sequences_give_the_same_pieces(
     path = hf_json(tmp_path, pre_tokenizer=node)
     ours, theirs = read_tokenizer(path), tokenizers.Tokenizer.from_file(str(path))
     assert ours.pattern.regex == PATTERNS[name]
-    for text in (TEXT, "12345 日本  カナ12  x\n\n 9", "a  1", "  漢 字", "!abc'll\n"):
+    for text in (
+        TEXT,
+        "This is an \nexample",
+        "12345 日本  カナ12  x\n\n 9",
+        "a  1",
+        "  漢 字",
+        "!abc'll\n",
+    ):
         assert ours.encode(text) == theirs.encode(text).ids
 
 

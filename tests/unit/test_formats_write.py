@@ -12,9 +12,15 @@ from format_helpers import SPECIALS, TEXT, of_merges, trained
 
 import raybpe.formats.write as writing
 from raybpe.errors import FormatError, OutputError, VerifyError
-from raybpe.formats import EXPORTS, export_tokenizer, read_tokenizer, write_tokenizer
+from raybpe.formats import (
+    EXPORTS,
+    export_tokenizer,
+    files_left_out,
+    read_tokenizer,
+    write_tokenizer,
+)
 from raybpe.formats.listing import readable
-from raybpe.pretokenize import PATTERNS
+from raybpe.pretokenize import PATTERNS, resolve_pattern
 from raybpe.tokenizer.tokenizer import Tokenizer
 
 FILES = {
@@ -123,6 +129,11 @@ def test_a_pattern_that_an_engine_reads_otherwise_leaves_the_file_out(tmp_path: 
     assert read_tokenizer(tmp_path / "out") == tokenizer
     with pytest.raises(FormatError, match="boundary"):
         export_tokenizer(tokenizer, "hf", tmp_path / "x.json")
+
+
+def test_what_cannot_be_written_is_known_before_training() -> None:
+    assert files_left_out(resolve_pattern("cl100k")) == {}
+    assert "boundary" in files_left_out(resolve_pattern(r"\b\w+"))["tokenizer.json"]
 
 
 @pytest.mark.parametrize("specials", [("Ġ",), ("a",), ("ab",), (" x", "Ġx")])
