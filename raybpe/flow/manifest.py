@@ -65,6 +65,7 @@ class Manifest:
         unique, occurrences = merged.rare
         self._totals.update(
             unique_pretokens=merged.pretokens + unique,
+            longest_pretoken=merged.longest,
             rare_pretokens_left_out={"unique": unique, "occurrences": occurrences},
             merges=len(merged.left),
         )

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 SAMPLE_BYTES = 4096  # of a chunk's text, kept to compare exports on
 SAMPLES = 16
+LONG_PRETOKEN_BYTES = 10_000  # no word of any language
+MANY_PRETOKEN_BYTES = 50 * 10**6
+MANY_PRETOKENS_SHARE = 0.3  # of the text; multilingual text has 0.1
 NEVER_MATCHED_BYTES = 64 * 10**6  # text without a single pretoken after which a run gives up
 
 
@@ -267,13 +270,17 @@ class Merged:
             byte order, 256 + i the token of merge i.
         counts: int64 (k,), how often each pair stood in the text when it was merged.
         pretokens: unique pretokens that took part.
+        pretoken_bytes: bytes of those.
+        longest: bytes of the longest.
         rare: unique pretokens, and their occurrences, left out by `min_pretoken_count`.
     """
 
     left: npt.NDArray[np.int32]
     right: npt.NDArray[np.int32]
     counts: npt.NDArray[np.int64]
-    pretokens: int
+    pretokens: int = 0
+    pretoken_bytes: int = 0
+    longest: int = 0
     rare: tuple[int, int] = (0, 0)
 
 
@@ -303,7 +310,16 @@ def start_merging(parts: Sequence[Columns], config: TrainConfig) -> tuple[MergeT
         max_token_length=config.max_token_length,
     )
     none = np.zeros(0, np.int32)
-    return trainer, Merged(none, none, np.zeros(0, np.int64), len(columns.counts), rare)
+    lengths = np.diff(columns.offsets)
+    return trainer, Merged(
+        none,
+        none,
+        np.zeros(0, np.int64),
+        pretokens=len(lengths),
+        pretoken_bytes=int(lengths.sum()),
+        longest=int(lengths.max(initial=0)),
+        rare=rare,
+    )
 
 
 def advance(trainer: MergeTrainer, seconds: float) -> Iterator[int]:
@@ -315,6 +331,44 @@ def advance(trainer: MergeTrainer, seconds: float) -> Iterator[int]:
 def finish_merging(trainer: MergeTrainer, merged: Merged) -> Merged:
     """The result of a trainer that is done."""
     return replace(merged, left=trainer.left, right=trainer.right, counts=trainer.counts)
+
+
+def remarks(tally: Tally, merged: Merged, config: TrainConfig) -> Iterator[str]:
+    """Sentences on what a user should know about the text; usually none."""
+    counting = config.counting
+    if tally.byte_order_marks:
+        yield (
+            f"{tally.byte_order_marks:,} texts begin with a byte order mark, which is kept as text"
+        )
+    if tally.invalid_bytes:
+        yield (
+            f"{tally.invalid_bytes:,} bytes were not UTF-8 and dealt with by "
+            f"--invalid-utf8 {counting.invalid_utf8}"
+        )
+    if tally.nulls:
+        yield f"{tally.nulls:,} records have no text and were passed over"
+    if tally.long_pretokens:
+        yield (
+            f"{tally.long_pretokens:,} occurrences of pretokens longer than "
+            f"{counting.max_pretoken_length:,} bytes were left out"
+        )
+    if merged.rare[0]:
+        yield (
+            f"{merged.rare[0]:,} pretokens seen fewer than {config.min_pretoken_count:,} times "
+            f"({merged.rare[1]:,} occurrences) were left out"
+        )
+    if merged.longest >= LONG_PRETOKEN_BYTES:
+        yield (
+            f"the longest pretoken has {merged.longest:,} bytes, as from text without spaces or "
+            "encoded data; --max-pretoken-length leaves such out"
+        )
+    share = merged.pretoken_bytes / max(tally.text_bytes, 1)
+    if merged.pretoken_bytes >= MANY_PRETOKEN_BYTES and share > MANY_PRETOKENS_SHARE:
+        yield (
+            f"the {merged.pretokens:,} unique pretokens make up {share:.0%} of the text, so memory "
+            "grows with it; a --pattern that splits more, --max-pretoken-length or "
+            "--min-pretoken-count bounds it"
+        )
 
 
 def check_exhausted(merges: int, config: TrainConfig) -> str | None:

@@ -125,6 +125,8 @@ def _learn(
     """Merge once over the summed counts; write and verify the tokenizer."""
     with manifest.timed("merge"):
         merged = executor.merge(counted, config)
+    for remark in steps.remarks(counted.tally, merged, config):
+        executor.progress.note(remark)
     shortfall = steps.check_exhausted(len(merged.left), config)
     if shortfall:
         executor.progress.note(shortfall)

@@ -371,3 +371,18 @@ def test_auto_is_local_unless_a_cluster_is_named(monkeypatch: pytest.MonkeyPatch
 def test_wrong_options_are_usage_errors() -> None:
     with pytest.raises(UsageError):
         RunOptions(fan_in=1)
+
+
+def test_unusual_text_is_remarked_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfmarked text " + b"x\xff " * 5)
+    (tmp_path / "b.txt").write_text("ACGT" * 5000)
+    counting = CountConfig(PATTERNS["gpt2"], "gpt2", invalid_utf8="skip")
+    monkeypatch.setattr(steps, "MANY_PRETOKEN_BYTES", 1000)
+    flow.train([str(tmp_path)], TrainConfig(300, counting), quiet(progress="auto"))
+    said = capsys.readouterr().err
+    assert "1 texts begin with a byte order mark" in said
+    assert "5 bytes were not UTF-8" in said
+    assert "the longest pretoken has 20,000 bytes" in said
+    assert "of the text, so memory" in said
