@@ -25,6 +25,7 @@ from raybpe.kernels.merge_pairs import (
 )
 from raybpe.kernels.merge_state import inner, set_symbol, symbol_at
 
+_BATCH = 256  # cells whose places are found before any is written
 _AHEAD = 16  # words between asking for an input row and reading it
 
 
@@ -154,21 +155,33 @@ def add_list(block, key, count, number):
 
 @inner
 def fill_byte_lists(block, unit):
-    """Write the positions of all listed byte pairs, in one pass."""
+    """Write the positions of all listed byte pairs, in one pass.
+
+    Each pair's list is a stream of its own, thousands of them: places are asked for a batch ahead.
+    """
     symbols = word(block, state.SYMBOLS)
     sentinel = word(block, state.SENTINEL)
     places = word(block, state.BYTE_PAIR_PLACES)
     pool = word(block, state.POOL)
     nowhere = word(block, state.POOL_ROOM) - 1
+    batch = word(block, state.BATCH)
+    cells = word(block, state.CELLS)
     left = sentinel
-    for cell in range(1, word(block, state.CELLS)):
-        right = symbol_at(symbols, cell, unit)
-        if left != sentinel and right != sentinel:
-            at = places + 4 * (left << 8 | right)
-            place = load32(at)
-            store32(pool + 4 * place, cell - 1)
-            store32(at, place + (place != nowhere))
-        left = right
+    for begin in range(1, cells, _BATCH):
+        number = 0
+        for cell in range(begin, min(begin + _BATCH, cells)):
+            right = symbol_at(symbols, cell, unit)
+            if left != sentinel and right != sentinel:
+                at = places + 4 * (left << 8 | right)
+                place = load32(at)
+                prefetch(pool + 4 * place)
+                store32(batch + 8 * number, place)
+                store32(batch + 8 * number + 4, cell - 1)
+                number += 1
+                store32(at, place + (place != nowhere))
+            left = right
+        for i in range(number):
+            store32(pool + 4 * load32(batch + 8 * i), load32(batch + 8 * i + 4))
 
 
 @inner

@@ -89,6 +89,7 @@ OLD_LISTS = 51
 OLD_SIZE = 52
 FILTER = 53  # 1: compaction also drops stale entries
 BYTE_PAIR_COUNTS = 57  # address: int64 [2 ** 16]
+BATCH = 59  # address: uint32 [512], scratch
 BYTE_PAIR_PLACES = 58  # address: uint32 [2 ** 16], numbers of pairs, later places in the pool
 NEEDED = 56  # how many more items the array wants that a code says is full
 
@@ -113,6 +114,14 @@ def _width(unit):
     return ir.IntType(unit.bitwidth)
 
 
+def _symbol_address(typing_context, symbols, index, unit):
+    def generate(context, builder, signature, arguments):
+        pointer = builder.inttoptr(arguments[0], _width(signature.args[2]).as_pointer())
+        return builder.ptrtoint(builder.gep(pointer, [arguments[1]]), ir.IntType(64))
+
+    return types.int64(types.int64, types.int64, unit), generate
+
+
 def _symbol_at(typing_context, symbols, index, unit):
     def generate(context, builder, signature, arguments):
         width = _width(signature.args[2])
@@ -134,5 +143,6 @@ def _set_symbol(typing_context, symbols, index, value, unit):
 
 
 # The type of the scalar `unit`, uint16 or uint32, is that of the symbols.
+symbol_address: Callable[..., Any] = intrinsic(_symbol_address)  # (address, index, unit) → int64
 symbol_at: Callable[..., Any] = intrinsic(_symbol_at)  # (address, index, unit) → int64
 set_symbol: Callable[..., Any] = intrinsic(_set_symbol)  # (address, index, value, unit)

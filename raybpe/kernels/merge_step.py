@@ -6,11 +6,13 @@ is final only once the next occurrence was looked at.
 """
 
 from raybpe.kernels import merge_state as state
-from raybpe.kernels.intrinsics import load8, load32, load_i64, store8, store32, store64
-from raybpe.kernels.merge_pairs import add_pair, find_pair, push, set_word, word
-from raybpe.kernels.merge_state import inner, set_symbol, symbol_at
+from raybpe.kernels.intrinsics import load8, load32, load_i64, prefetch, store8, store32, store64
+from raybpe.kernels.merge_pairs import add_pair, find_pair, push, set_word, slot_of, word
+from raybpe.kernels.merge_state import inner, set_symbol, symbol_address, symbol_at
 
 _BATCH = 1024  # occurrences that are found, then rewritten, then counted: their cells stay in cache
+_CELLS_AHEAD = 24  # list entries between asking for a cell and reading it
+_PAIRS_AHEAD = 8  # neighbours between asking for a slot of the pair table and reading it
 _NO_LIST = -1
 _TOP_BIT = -(1 << 63)
 
@@ -102,6 +104,8 @@ def rewrite(block, begin, number, a, b, c, unit):
         else:
             first = found
             for i in range(start, end):
+                soon = load32(positions + 4 * min(i + _CELLS_AHEAD, number - 1))
+                prefetch(symbol_address(symbols, soon, unit))
                 cell = load32(positions + 4 * i)
                 store32(places + 4 * found, cell)
                 found += (symbol_at(symbols, cell, unit) == a) & (
@@ -165,9 +169,14 @@ def update_pairs(block, a, b, c, space, space_end):
     lengths = word(block, state.LENGTHS)
     room = word(block, state.MAX_LENGTH) - load32(lengths + 4 * c)
     created = 0
+    pairs = word(block, state.PAIRS)
+    bits = word(block, state.PAIR_BITS)
     sums = word(block, state.LEFT_SUMS)
     seen = word(block, state.LEFT_SEEN)
-    for i in range(word(block, state.LEFT_USED)):
+    used = word(block, state.LEFT_USED)
+    for i in range(used):
+        soon = load32(seen + 4 * min(i + _PAIRS_AHEAD, used - 1))
+        prefetch(pairs + 16 * slot_of(soon << 32 | a, bits))
         left = load32(seen + 4 * i)
         at = sums + 16 * left
         count = load_i64(at)
@@ -184,7 +193,10 @@ def update_pairs(block, a, b, c, space, space_end):
         store64(at + 8, begin)
     sums = word(block, state.RIGHT_SUMS)
     seen = word(block, state.RIGHT_SEEN)
-    for i in range(word(block, state.RIGHT_USED)):
+    used = word(block, state.RIGHT_USED)
+    for i in range(used):
+        soon = load32(seen + 4 * min(i + _PAIRS_AHEAD, used - 1))
+        prefetch(pairs + 16 * slot_of(b << 32 | soon, bits))
         right = load32(seen + 4 * i)
         at = sums + 16 * right
         count = load_i64(at)

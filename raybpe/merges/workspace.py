@@ -218,7 +218,9 @@ class Workspace:
         self._make_pairs(pairs)
         self._make_pool(pairs, int(numbers.sum(dtype=np.int64)))
         self._run(merge.START_LISTS)
+        self._make(state.BATCH, 512, np.uint32)
         self._run(merge.FILL_BYTE_LISTS)
+        self._arrays.pop(state.BATCH)
         self._arrays.pop(state.BYTE_PAIR_COUNTS)
         self._arrays.pop(state.BYTE_PAIR_PLACES)
 
