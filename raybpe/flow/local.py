@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from raybpe.config import CountConfig, RunOptions, TrainConfig
 from raybpe.counts.columns import Columns
 from raybpe.errors import CapacityError, RaybpeError, TransientError
-from raybpe.flow import steps
+from raybpe.flow import checks, steps
 from raybpe.flow.executor import Counted
 from raybpe.flow.progress import Progress, Stage
 from raybpe.flow.steps import Merged, Tally
@@ -115,7 +115,7 @@ def count_texts(texts: Iterable[str | bytes], config: CountConfig, progress: Pro
     with progress.stage("count", None, "bytes") as stage:
         tally = steps.count_blocks(iterator_blocks(texts), config, table, stage.advance)
     columns = _sum([table], [], config, tally)
-    steps.check_pattern_matches(tally, config, at_end=True)
+    checks.check_pattern_matches(tally, config, at_end=True)
     return Counted(tally, [columns])
 
 
@@ -208,7 +208,7 @@ class _Crew:
                 self.todo.extendleft(mine)
                 table, tally, mine = PretokenTable(), Tally(), []
                 continue
-            steps.check_pattern_matches(tally, self.config, at_end=False)
+            checks.check_pattern_matches(tally, self.config, at_end=False)
             late = perf_counter() - began > self.save_seconds
             if self.directory.keeps_partials and (late or table.memory_bytes > self.spill_bytes):
                 parts = steps.take_out(table, self.config, 1, tally)
@@ -231,7 +231,7 @@ class _Crew:
         except (RaybpeError, MemoryError, _Stopped):
             raise
         except Exception as error:
-            raise RaybpeError(f"counting {steps.describe(chunk)} failed: {error!r}") from error
+            raise RaybpeError(f"counting {checks.describe(chunk)} failed: {error!r}") from error
         finally:
             # Text bytes and file bytes differ where files are compressed or have markup.
             self.stage.advance(chunk.bytes - read)

@@ -26,7 +26,7 @@ import ray
 from raybpe.config import CountConfig
 from raybpe.errors import ClusterError, RaybpeError
 from raybpe.filesystems import is_local
-from raybpe.flow import steps, task_options, tasks
+from raybpe.flow import checks, task_options, tasks
 from raybpe.flow.run_directory import Partial, RunDirectory
 from raybpe.flow.steps import Tally
 
@@ -206,7 +206,7 @@ class Reduction:
             **task_options.retrying(f"count:{chunk.name}", memory),
         ).remote(chunk, self._config, self._directory.partitions)
         node = Node(frozenset([chunk.index]), Tally(), list(results[1:]))
-        name = f"counting {steps.describe(chunk)}"
+        name = f"counting {checks.describe(chunk)}"
         self._pending[results[0]] = Job("count", name, node, 1, memory, chunk=chunk)
 
     def _submit_add(self) -> None:
@@ -275,7 +275,7 @@ class Reduction:
             node.tally, node.bytes = result
             if job.chunk is not None:
                 advance(job.chunk.bytes)
-            steps.check_pattern_matches(node.tally, ray.get(self._config), at_end=False)
+            checks.check_pattern_matches(node.tally, ray.get(self._config), at_end=False)
         elif job.kind == "add":
             peak, size = result
             node.tally.peak_memory_bytes = max(node.tally.peak_memory_bytes, peak)

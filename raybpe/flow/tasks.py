@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from raybpe.config import CountConfig
 from raybpe.counts.columns import Columns, from_arrow, to_arrow
 from raybpe.errors import RaybpeError
-from raybpe.flow import steps
+from raybpe.flow import checks, steps
 from raybpe.flow.steps import Tally
 from raybpe.flow.warm import warm_counting
 
@@ -36,7 +36,7 @@ def count_chunk(chunk: Chunk, config: CountConfig, partitions: int) -> tuple[Any
     except (RaybpeError, MemoryError):
         raise
     except Exception as error:
-        raise RaybpeError(f"counting {steps.describe(chunk)} failed: {error!r}") from error
+        raise RaybpeError(f"counting {checks.describe(chunk)} failed: {error!r}") from error
     parts = steps.take_out(table, config, partitions, tally)
     tally.peak_memory_bytes = peak_memory()
     tables = [to_arrow(part) for part in parts]

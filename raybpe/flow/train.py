@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from raybpe.config import CountConfig, RunOptions, TrainConfig
-from raybpe.flow import steps
+from raybpe.flow import checks, steps
 from raybpe.flow.executor import Counted, Executor, executor_for
 from raybpe.flow.export import export, load_ahead
 from raybpe.flow.manifest import Manifest
@@ -109,8 +109,8 @@ def _count(
     """Count what an earlier run has not, add everything up, and check that nothing is missing."""
     with manifest.timed("count"):
         counted = executor.count(directory, config)
-    steps.check_pattern_matches(counted.tally, config, at_end=True)
-    steps.check_coverage(directory.plan, counted.tally)
+    checks.check_pattern_matches(counted.tally, config, at_end=True)
+    checks.check_coverage(directory.plan, counted.tally)
     manifest.counted(counted)
     return counted
 
@@ -125,9 +125,9 @@ def _learn(
     """Merge once over the summed counts; write and verify the tokenizer."""
     with manifest.timed("merge"):
         merged = executor.merge(counted, config)
-    for remark in steps.remarks(counted.tally, merged, config):
+    for remark in checks.remarks(counted.tally, merged, config):
         executor.progress.note(remark)
-    shortfall = steps.check_exhausted(len(merged.left), config)
+    shortfall = checks.check_exhausted(len(merged.left), config)
     if shortfall:
         executor.progress.note(shortfall)
     tokenizer = steps.build_tokenizer(merged, config)

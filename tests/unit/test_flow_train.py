@@ -26,7 +26,7 @@ from raybpe.errors import (
     TransientError,
     UsageError,
 )
-from raybpe.flow import steps
+from raybpe.flow import checks, steps
 from raybpe.flow.run_directory import FOLDER
 from raybpe.merges.byte_order import byte_ids
 from raybpe.pretokenize import PATTERNS
@@ -212,7 +212,7 @@ def test_pattern_that_never_matches_is_an_error(tiny: str) -> None:
 def test_pattern_that_never_matches_stops_before_the_end(
     tiny: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps, "NEVER_MATCHED_BYTES", 100)
+    monkeypatch.setattr(checks, "NEVER_MATCHED_BYTES", 100)
     counted = []
     real = steps.count_chunk
     monkeypatch.setattr(steps, "count_chunk", lambda *a: counted.append(a) or real(*a))
@@ -379,7 +379,7 @@ def test_unusual_text_is_remarked_on(
     (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfmarked text " + b"x\xff " * 5)
     (tmp_path / "b.txt").write_text("ACGT" * 5000)
     counting = CountConfig(PATTERNS["gpt2"], "gpt2", invalid_utf8="skip")
-    monkeypatch.setattr(steps, "MANY_PRETOKEN_BYTES", 1000)
+    monkeypatch.setattr(checks, "MANY_PRETOKEN_BYTES", 1000)
     flow.train([str(tmp_path)], TrainConfig(300, counting), quiet(progress="auto"))
     said = capsys.readouterr().err
     assert "1 texts begin with a byte order mark" in said

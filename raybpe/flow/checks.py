@@ -1,0 +1,142 @@
+"""What a run checks and says about its text: covered once, matched at all, unusual, exhausted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from raybpe.config import CountConfig, TrainConfig
+from raybpe.errors import (
+    ChangedInputError,
+    ExhaustedError,
+    InputError,
+    PatternError,
+    RaybpeError,
+)
+from raybpe.flow.steps import Merged, Tally
+
+if TYPE_CHECKING:
+    from raybpe.inputs import Chunk, Plan
+
+LONG_PRETOKEN_BYTES = 10_000  # no word of any language
+MANY_PRETOKEN_BYTES = 50 * 10**6
+MANY_PRETOKENS_SHARE = 0.3  # of the text; multilingual text has 0.1
+NEVER_MATCHED_BYTES = 64 * 10**6  # text without a single pretoken after which a run gives up
+
+
+def check_pattern_matches(tally: Tally, config: CountConfig, *, at_end: bool) -> None:
+    """Refuse text in which the pattern finds nothing.
+
+    Raises:
+        InputError: there was no text at all.
+        PatternError: there was text, but not one pretoken.
+    """
+    if tally.pretokens or tally.long_pretokens:
+        return
+    if at_end and tally.text_bytes == 0:
+        raise InputError(
+            "the input holds no text, so there is nothing to learn from; check the paths, and "
+            "--field and --documents if the files are JSON lines or tables"
+        )
+    if at_end or tally.text_bytes >= NEVER_MATCHED_BYTES:
+        raise PatternError(
+            f"the pattern {config.pattern!r} never matched in {tally.text_bytes:,} bytes of text "
+            "(special tokens do not count), so there is nothing to learn from; check that "
+            "--pattern is a name from `raybpe patterns` or a regex that was not escaped by the "
+            "shell, and that the text is more than special tokens"
+        )
+
+
+def check_coverage(plan: Plan, tally: Tally) -> None:
+    """Refuse to go on unless every chunk, and every byte of plain text, was counted once.
+
+    Raises:
+        RaybpeError: chunks are missing or were counted twice.
+        ChangedInputError: text files gave another number of bytes than they had when planned.
+    """
+    if tally.chunks != len(plan.chunks):
+        raise RaybpeError(
+            f"{tally.chunks:,} chunks were counted where the plan has {len(plan.chunks):,}; the "
+            "counts would not be exact, so the run stops. Run again with --no-resume, and please "
+            "report this"
+        )
+    plain = all(
+        source.format == "text" and source.compression is None and source.size >= 0
+        for source in plan.sources
+    )
+    if plain and tally.text_bytes != plan.total_bytes:
+        raise ChangedInputError(
+            f"the inputs held {plan.total_bytes:,} bytes when the run was planned, but "
+            f"{tally.text_bytes:,} were read; run again when nothing writes to them"
+        )
+
+
+def describe(chunk: Chunk) -> str:
+    """A chunk's inputs, for messages."""
+    first = chunk.parts[0]
+    span = f" from {first.start:,} to {first.end:,}" if first.end >= 0 else ""
+    more = f" and {len(chunk.parts) - 1:,} more" if len(chunk.parts) > 1 else ""
+    return f"{chunk.name} ({first.uri}{span}{more})"
+
+
+def remarks(tally: Tally, merged: Merged, config: TrainConfig) -> Iterator[str]:
+    """Sentences on what a user should know about the text; usually none."""
+    counting = config.counting
+    if tally.byte_order_marks:
+        yield (
+            f"{tally.byte_order_marks:,} texts begin with a byte order mark, which is kept as text"
+        )
+    if tally.invalid_bytes:
+        yield (
+            f"{tally.invalid_bytes:,} bytes were not UTF-8 and dealt with by "
+            f"--invalid-utf8 {counting.invalid_utf8}"
+        )
+    if tally.nulls:
+        yield f"{tally.nulls:,} records have no text and were passed over"
+    if tally.long_pretokens:
+        yield (
+            f"{tally.long_pretokens:,} occurrences of pretokens longer than "
+            f"{counting.max_pretoken_length:,} bytes were left out"
+        )
+    if merged.rare[0]:
+        yield (
+            f"{merged.rare[0]:,} pretokens seen fewer than {config.min_pretoken_count:,} times "
+            f"({merged.rare[1]:,} occurrences) were left out"
+        )
+    if merged.longest >= LONG_PRETOKEN_BYTES:
+        yield (
+            f"the longest pretoken has {merged.longest:,} bytes, as from text without spaces or "
+            "encoded data; --max-pretoken-length leaves such out"
+        )
+    share = merged.pretoken_bytes / max(tally.text_bytes, 1)
+    if merged.pretoken_bytes >= MANY_PRETOKEN_BYTES and share > MANY_PRETOKENS_SHARE:
+        yield (
+            f"the {merged.pretokens:,} unique pretokens make up {share:.0%} of the text, so memory "
+            "grows with it; a --pattern that splits more, --max-pretoken-length or "
+            "--min-pretoken-count bounds it"
+        )
+
+
+def check_exhausted(merges: int, config: TrainConfig) -> str | None:
+    """What to say when pairs ran out before the vocabulary was full, or None.
+
+    Raises:
+        ExhaustedError: they ran out and `strict` is set.
+    """
+    if merges >= config.max_merges:
+        return None
+    reached = config.vocab_size - config.max_merges + merges
+    limits = []
+    if config.min_frequency > 1:
+        limits.append(f"seen at least {config.min_frequency} times")
+    if config.max_token_length is not None:
+        limits.append(f"making at most {config.max_token_length} bytes")
+    text = (
+        f"no pair {' and '.join(limits) + ' ' if limits else ''}is left to merge: the vocabulary "
+        f"ends at {reached:,} of {config.vocab_size:,} ids"
+    )
+    if config.strict:
+        raise ExhaustedError(
+            f"{text}, and --strict was given; train on more text or ask for a smaller --vocab-size"
+        )
+    return text
