@@ -2,7 +2,6 @@
 
 import os
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -109,7 +108,7 @@ def test_merging_happens_where_the_driver_is(nodes: Any, text: str) -> None:
     assert set(seen) == {ray.get_runtime_context().get_node_id()}
 
 
-def test_work_waits_for_the_first_node(text: str) -> None:
+def test_work_waits_for_the_first_node(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on an autoscaling cluster, whose head has no CPUs and no workers yet."""
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
@@ -118,17 +117,17 @@ def test_work_waits_for_the_first_node(text: str) -> None:
         initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": STORE_BYTES}
     )
     ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+    real = Reduction._wait
 
-    def come() -> None:
-        time.sleep(3)
-        cluster.add_node(num_cpus=1, object_store_memory=STORE_BYTES)
+    def waiting(self: Reduction, advance: Any) -> None:
+        if len(cluster.worker_nodes) == 0:  # the first tasks are submitted
+            cluster.add_node(num_cpus=1, object_store_memory=STORE_BYTES)
+        real(self, advance)
 
-    coming = threading.Thread(target=come)
-    coming.start()
+    monkeypatch.setattr(Reduction, "_wait", waiting)
     try:
         result = flow.train([text], CONFIG, options(chunk_bytes=10**6))
         assert result.tokenizer.vocab_size == 600
     finally:
-        coming.join()
         ray.shutdown()
         cluster.shutdown()
