@@ -7,9 +7,12 @@ that names the file.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,22 @@ import orjson
 from raybpe.errors import FormatError
 
 MAX_FILE_BYTES = 256 * 10**6  # five times the largest published tokenizer.json
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Keep the garbage collector from walking, over and over, all that is being read.
+
+    A vocabulary is some 100,000 small objects, none of them garbage; the walks are a third of the
+    time that reading takes.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def read_file(path: Path) -> bytes:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from raybpe.errors import FormatError, RaybpeError
+from raybpe.formats.files import collector_paused
 from raybpe.formats.gpt2 import read_gpt2
 from raybpe.formats.hf_read import read_hf
 from raybpe.formats.manifest import FILE_NAME as MANIFEST
@@ -52,15 +53,16 @@ def read_tokenizer(
 
     file = _find(Path(path))
     try:
-        parts = _read(file, pattern, special_tokens)
-        resolved = parts.pattern if parts.pattern is not None else "gpt2"
-        return Tokenizer(
-            parts.vocab,
-            parts.merges,
-            parts.special_tokens,
-            pattern=resolve_pattern(resolved) if isinstance(resolved, str) else resolved,
-            ignore_merges=parts.ignore_merges,
-        )
+        with collector_paused():
+            parts = _read(file, pattern, special_tokens)
+            resolved = parts.pattern if parts.pattern is not None else "gpt2"
+            return Tokenizer(
+                parts.vocab,
+                parts.merges,
+                parts.special_tokens,
+                pattern=resolve_pattern(resolved) if isinstance(resolved, str) else resolved,
+                ignore_merges=parts.ignore_merges,
+            )
     except RaybpeError as error:
         if str(file) in str(error):
             raise

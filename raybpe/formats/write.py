@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from raybpe.errors import FormatError, OutputError
+from raybpe.formats.files import collector_paused
 from raybpe.formats.gpt2 import render_merges, render_vocab
 from raybpe.formats.hf import pre_tokenizer, render_config, render_hf, render_special_tokens_map
 from raybpe.formats.listing import render_listing
@@ -123,8 +124,8 @@ def write_tokenizer(
         OutputError: the folder cannot be written.
     """
     target = Path(folder)
-    rendered = render(tokenizer, merge_counts)
-    with _temporary_beside(target) as temporary:
+    with collector_paused(), _temporary_beside(target) as temporary:
+        rendered = render(tokenizer, merge_counts)
         _put(temporary, rendered.files)
         found = Verification() if sample is None else verify(temporary, tokenizer, sample)
         found = found.with_left_out(rendered.left_out)
