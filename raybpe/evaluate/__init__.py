@@ -1,1 +1,1 @@
-"""Looking at tokenizers: audits, comparisons, what programs downstream know of them."""
+"""Looking at tokenizers: audits and comparisons."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import regex
 
-from raybpe.evaluate.downstream import llama_cpp_name
 from raybpe.evaluate.reachable import unreachable_tokens
 from raybpe.evaluate.scripts import count_scripts
+from raybpe.formats.downstream import llama_cpp_name
 
 if TYPE_CHECKING:
     from raybpe.tokenizer.tokenizer import Tokenizer

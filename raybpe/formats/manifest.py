@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import regex
 
 from raybpe.errors import FormatError
-from raybpe.evaluate.downstream import llama_cpp_name
+from raybpe.formats.downstream import llama_cpp_name
 from raybpe.formats.files import kind, read_json_object
 from raybpe.formats.names import check_ids
 

@@ -4,9 +4,9 @@ import pytest
 from format_helpers import SPECIALS, TEXT, of_merges, trained
 
 from raybpe.evaluate.audit import audit
-from raybpe.evaluate.downstream import llama_cpp_name
 from raybpe.evaluate.reachable import unreachable_tokens
 from raybpe.evaluate.scripts import NEITHER, PARTIAL, count_scripts
+from raybpe.formats.downstream import llama_cpp_name
 from raybpe.pretokenize import resolve_pattern
 from raybpe.reference import apply_merges
 from raybpe.tokenizer.tokenizer import Tokenizer
