@@ -1,8 +1,8 @@
 """The merge loop: a vocabulary from weighted words, exactly, in 28–36 ns per symbol in all.
 
-`run(operation, block, unit)` is the only function that Python calls; `unit` is a scalar of the
-symbol type, so only the type that is used gets compiled. `merge_state` names the block's words,
-`merge_build` explains the symbols.
+Python calls `run(operation, block, unit)`; `unit` is a scalar of the symbol type, so only the type
+that is used gets compiled. `merge_state` names the block's words, `merge_build` explains the
+symbols, `merge_step` is one merge, `merge_rebuild` makes the lists anew.
 
 Why it is exact:
 
@@ -13,7 +13,7 @@ Why it is exact:
   a's tokens were born in one step, so a listed position is never the last cell of another a. Thus
   symbol[p] = a means that a live a starts at p, and symbol[p + length(a)] is what follows it.
 * *Pruning.* A pair born below the threshold can never reach it, so it needs no list. When no pair
-  is left, Python lowers the threshold and the lists are made anew (`merge_build`).
+  is left, Python lowers the threshold and the lists are made anew.
 * *No two ids have equal bytes* (see `reference`), so a created pair is always a new one.
 """
 
@@ -23,11 +23,8 @@ from raybpe.kernels import merge_state as state
 from raybpe.kernels.intrinsics import load32, load_i64, store32, store64
 from raybpe.kernels.merge_build import (
     build_symbols,
-    count_pairs,
     fill_byte_lists,
-    fill_lists,
     index_groups,
-    sketch_pairs,
     start_lists,
 )
 from raybpe.kernels.merge_pairs import (
@@ -49,9 +46,6 @@ FILL_BYTE_LISTS = 3
 MERGE = 4
 COMPACT = 5
 MOVE_PAIRS = 6
-SKETCH_PAIRS = 7
-COUNT_PAIRS = 8
-FILL_LISTS = 9
 
 
 @inner
@@ -182,12 +176,6 @@ def run(operation, block, unit):
         index_groups(block)
     elif operation == START_LISTS:
         start_lists(block)
-    elif operation == FILL_BYTE_LISTS:
-        fill_byte_lists(block, unit)
-    elif operation == SKETCH_PAIRS:
-        sketch_pairs(block, unit)
-    elif operation == COUNT_PAIRS:
-        return count_pairs(block, unit)
     else:
-        fill_lists(block, unit)
+        fill_byte_lists(block, unit)
     return state.REACHED

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from raybpe.kernels import merge
+from raybpe.kernels import merge, merge_rebuild
 from raybpe.kernels import merge_state as state
 from raybpe.kernels.intrinsics import address
 from raybpe.kernels.merge_pairs import EMPTY
@@ -154,7 +154,7 @@ class Workspace:
         self._point(state.OLD, counted)
         self._point(state.OLD_LISTS, numbers)
         self._set(state.OLD_SIZE, len(numbers))
-        self._run(merge.FILL_LISTS)
+        self._run_rebuild(merge_rebuild.FILL_LISTS)
 
     # --- making ---------------------------------------------------------------------------------
 
@@ -256,10 +256,10 @@ class Workspace:
         bits = min(_SKETCH_BITS, max(self._get(state.CELLS).bit_length(), 4))
         self._make(state.SKETCH, 1 << bits, np.int64)
         self._set(state.SKETCH_BITS, bits)
-        self._run(merge.SKETCH_PAIRS)
+        self._run_rebuild(merge_rebuild.SKETCH_PAIRS)
         room = max(self._tuning.room, int(np.count_nonzero(self._arrays[state.SKETCH])) // 8)
         self._make_pairs(room)
-        while self._run(merge.COUNT_PAIRS) == state.PAIRS_FULL:
+        while self._run_rebuild(merge_rebuild.COUNT_PAIRS) == state.PAIRS_FULL:
             room *= 2
             self._make_pairs(room)
         self._arrays.pop(state.SKETCH)
@@ -313,6 +313,9 @@ class Workspace:
 
     def _run(self, operation: int) -> int:
         return int(merge.run(operation, address(self._block), self._unit))
+
+    def _run_rebuild(self, operation: int) -> int:
+        return int(merge_rebuild.run_rebuild(operation, address(self._block), self._unit))
 
     def _get(self, name: int) -> int:
         return int(self._block[name])

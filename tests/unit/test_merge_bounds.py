@@ -15,7 +15,7 @@ from merge_helpers import fast_train
 from numba.core.dispatcher import Dispatcher
 
 from raybpe import reference
-from raybpe.kernels import merge, merge_build, merge_pairs, merge_step
+from raybpe.kernels import merge, merge_build, merge_pairs, merge_rebuild, merge_step
 from raybpe.kernels import merge_state as state
 from raybpe.merges.workspace import Tuning, Workspace
 
@@ -58,10 +58,10 @@ class CheckedMemory:
         return store
 
 
-def plain_run(memory: CheckedMemory):
-    """`merge.run` and all it calls, uncompiled, on checked memory."""
+def plain_kernel(memory: CheckedMemory) -> dict[str, Any]:
+    """The functions of the kernel, uncompiled, on checked memory."""
     names: dict[str, Any] = {}
-    for module in (merge_pairs, merge_build, merge_step, merge):
+    for module in (merge_pairs, merge_build, merge_rebuild, merge_step, merge):
         names.update(vars(module))
     for name, value in list(names.items()):
         if isinstance(value, Dispatcher):
@@ -84,29 +84,28 @@ def plain_run(memory: CheckedMemory):
         symbol_address=lambda symbols, index, unit: symbols + unit.nbytes * index,
     )  # fmt: skip
 
-    def run(operation: int, block: int, unit: Any) -> int:
-        return int(names["run"](operation, block, unit))
-
-    return run
+    return names
 
 
 @pytest.fixture
 def checked(monkeypatch):
     """Let workspaces run on checked memory."""
     memory = CheckedMemory()
-    point, run = Workspace._point, Workspace._run
-    monkeypatch.setattr(merge, "run", plain_run(memory))
+    point, make = Workspace._point, Workspace._make
+    plain = plain_kernel(memory)
+    monkeypatch.setattr(merge, "run", plain["run"])
+    monkeypatch.setattr(merge_rebuild, "run_rebuild", plain["run_rebuild"])
 
     def checked_point(self, name, array):
         memory.allow(name, array)
         point(self, name, array)
 
-    def checked_run(self, operation):
+    def checked_make(self, name, *arguments, **options):
         memory.allow("block", self._block)
-        return run(self, operation)
+        return make(self, name, *arguments, **options)
 
     monkeypatch.setattr(Workspace, "_point", checked_point)
-    monkeypatch.setattr(Workspace, "_run", checked_run)
+    monkeypatch.setattr(Workspace, "_make", checked_make)
     return memory
 
 
