@@ -10,8 +10,9 @@ from numba import njit
 from raybpe.kernels.encode_state import (
     BYTE_IDS,
     BYTE_PAIRS,
+    FILTER,
+    FILTER_MASK,
     LENGTHS,
-    MERGES,
     NONE,
     PAIR_SHIFT,
     PAIRS,
@@ -40,85 +41,92 @@ from raybpe.kernels.intrinsics import (
 _MIX1 = np.uint64(0x9E3779B97F4A7C15)
 _MIX2 = np.uint64(0xD6E8FEB86659FD93)
 _LOW32 = np.uint64(0xFFFF_FFFF)
+_U3 = np.uint64(3)
+_U6 = np.uint64(6)
 _U32 = np.uint64(32)
+_U63 = np.uint64(63)
 _U64 = np.uint64(64)
+_NO_RANK = 0xFFFF_FFFF
 _DEAD = 0xFFFF_FFFF
 
 
 @njit(cache=True)
-def pair_hash(left, right):
-    """Hash of a pair of ids: its top bits choose the slot, its low 32 bits are kept there."""
-    return mum(as_u64(left << 32 | right) ^ _MIX1, _MIX2)
+def _pair_hash(key):
+    """Hash of left << 32 | right: its top bits choose the slot, its low bits the filter's bit."""
+    return mum(key ^ _MIX1, _MIX2)
 
 
 @njit(cache=True)
-def rank_of(left, right, pairs, shift, merges):
-    """Rank of a pair of ids; NONE if it does not merge."""
-    mixed = pair_hash(left, right)
-    last = (8 << (64 - as_i64(shift))) - 1
-    tag = mixed & _LOW32
-    at = as_i64(mixed >> shift) << 3
+def find_pair(left, right, pairs, shift, filter_bits, filter_mask):
+    """rank << 32 | result of a pair of ids; NONE if it does not merge."""
+    key = as_u64(left << 32 | right)
+    mixed = _pair_hash(key)
+    bit = mixed & filter_mask
+    if (load64(filter_bits + as_i64((bit >> _U6) << _U3)) >> (bit & _U63)) & ONE == ZERO:
+        return NONE
+    last = (16 << (64 - as_i64(shift))) - 1
+    at = as_i64(mixed >> shift) << 4
     while True:
         found = load64(pairs + at)
-        if found == ALL:
+        if found == key:
+            return load64(pairs + at + 8)
+        if found == NONE:
             return NONE
-        if found >> _U32 == tag:
-            rank = as_i64(found & _LOW32)
-            row = merges + 12 * rank
-            if load32(row) == left and load32(row + 4) == right:
-                return rank
-        at = (at + 8) & last
+        at = (at + 16) & last
 
 
 @njit(cache=True)
 def merge_short(state, text, length, out, width):
     """Write the ids of the pretoken of 1 to SHORT bytes at address `text`; how many.
 
-    A symbol stays where its first byte is. `values` holds rank << 8 | place of the pair that
-    begins at each place, or NONE, so the least is the pair to merge. `live` has a bit for each
-    place where a symbol begins.
+    A symbol stays where its first byte is. For the pair that begins at each place, `ranks` holds
+    rank << 8 | place, or _NO_RANK, so the least is the pair to merge, and `results` what it makes.
+    `live` has a bit for each place where a symbol begins.
     """
     byte_ids = load_i64(state + 8 * BYTE_IDS)
     byte_pairs = load_i64(state + 8 * BYTE_PAIRS)
     pairs = load_i64(state + 8 * PAIRS)
     shift = load64(state + 8 * PAIR_SHIFT)
-    merges = load_i64(state + 8 * MERGES)
+    filter_bits = load_i64(state + 8 * FILTER)
+    filter_mask = load64(state + 8 * FILTER_MASK)
     symbols = load_i64(state + 8 * SCRATCH)
-    values = symbols + 4 * SHORT
+    ranks = symbols + 4 * SHORT
+    results = ranks + 4 * SHORT
     last = length - 1
     for i in range(last):
         store32(symbols + 4 * i, load32(byte_ids + 4 * load8(text + i)))
-        rank = load32(byte_pairs + 4 * load16(text + i))
-        store32(values + 4 * i, rank << 8 | i if rank != NONE else NONE)
+        value = load64(byte_pairs + 8 * load16(text + i))
+        store32(ranks + 4 * i, _ranked(value, i))
+        store32(results + 4 * i, as_i64(value))
     store32(symbols + 4 * last, load32(byte_ids + 4 * load8(text + last)))
     live = ALL >> (_U64 - as_u64(length))
     while True:
-        best = NONE
+        best = _NO_RANK
         for i in range(last):
-            best = min(best, load32(values + 4 * i))
-        if best == NONE:
+            best = min(best, load32(ranks + 4 * i))
+        if best == _NO_RANK:
             break
         at = best & 0xFF
-        result = load32(merges + 12 * (best >> 8) + 8)
+        result = load32(results + 4 * at)
         after = live & (ALL << as_u64(at) << ONE)
         right = after & (ZERO - after)
         live ^= right
         after ^= right
-        store32(symbols + 4 * at, result)
-        store32(values + 4 * ctz(right), NONE)
-        value = NONE
-        if after != ZERO:
-            value = rank_of(result, load32(symbols + 4 * ctz(after)), pairs, shift, merges)
-            if value != NONE:
-                value = value << 8 | at
-        store32(values + 4 * at, value)
         before = live & ~(ALL << as_u64(at))
+        store32(symbols + 4 * at, result)
+        store32(ranks + 4 * ctz(right), _NO_RANK)
+        store32(ranks + 4 * at, _NO_RANK)
+        if after != ZERO:
+            symbol = load32(symbols + 4 * ctz(after))
+            value = find_pair(result, symbol, pairs, shift, filter_bits, filter_mask)
+            store32(ranks + 4 * at, _ranked(value, at))
+            store32(results + 4 * at, as_i64(value))
         if before != ZERO:
             place = 63 - clz(before)
-            value = rank_of(load32(symbols + 4 * place), result, pairs, shift, merges)
-            if value != NONE:
-                value = value << 8 | place
-            store32(values + 4 * place, value)
+            symbol = load32(symbols + 4 * place)
+            value = find_pair(symbol, result, pairs, shift, filter_bits, filter_mask)
+            store32(ranks + 4 * place, _ranked(value, place))
+            store32(results + 4 * place, as_i64(value))
     count = 0
     while live != ZERO:
         symbol = load32(symbols + 4 * ctz(live))
@@ -129,6 +137,12 @@ def merge_short(state, text, length, out, width):
             store32(out + 4 * count, symbol)
         count += 1
     return count
+
+
+@njit(cache=True)
+def _ranked(value, place):
+    """rank << 8 | place of a value, or _NO_RANK."""
+    return as_i64(value >> _U32) << 8 | place if value != NONE else _NO_RANK
 
 
 @njit(cache=True)
@@ -178,7 +192,8 @@ def merge_long(state, text, length, out, width):
     byte_pairs = load_i64(state + 8 * BYTE_PAIRS)
     pairs = load_i64(state + 8 * PAIRS)
     shift = load64(state + 8 * PAIR_SHIFT)
-    merges = load_i64(state + 8 * MERGES)
+    filter_bits = load_i64(state + 8 * FILTER)
+    filter_mask = load64(state + 8 * FILTER_MASK)
     lengths = load_i64(state + 8 * LENGTHS)
     cells = load_i64(state + 8 * SCRATCH)
     heap = cells + ((4 * length + 7) & ~7)
@@ -186,9 +201,9 @@ def merge_long(state, text, length, out, width):
     for i in range(length):
         store32(cells + 4 * i, load32(byte_ids + 4 * load8(text + i)))
     for i in range(length - 1):
-        rank = load32(byte_pairs + 4 * load16(text + i))
-        if rank != NONE:
-            store64(heap + 8 * size, as_u64(rank << 32 | i))
+        value = load64(byte_pairs + 8 * load16(text + i))
+        if value != NONE:
+            store64(heap + 8 * size, (value >> _U32) << _U32 | as_u64(i))
             size += 1
     for i in range(size // 2 - 1, -1, -1):
         _sift_down(heap, size, i, load64(heap + 8 * i))
@@ -205,24 +220,26 @@ def merge_long(state, text, length, out, width):
         if middle >= length:
             continue
         right = load32(cells + 4 * middle)
-        row = merges + 12 * as_i64(entry >> _U32)
-        if load32(row) != left or load32(row + 4) != right:
+        value = find_pair(left, right, pairs, shift, filter_bits, filter_mask)
+        if value == NONE or value >> _U32 != entry >> _U32:
             continue
-        result = load32(row + 8)
+        result = as_i64(value & _LOW32)
         end = middle + load32(lengths + 4 * right)
         store32(cells + 4 * middle, _DEAD)
         store32(cells + 4 * at, result)
         store32(cells + 4 * end - 4, result)
         if end < length:
-            rank = rank_of(result, load32(cells + 4 * end), pairs, shift, merges)
-            if rank != NONE:
-                _push(heap, size, as_u64(rank << 32 | at))
+            after = load32(cells + 4 * end)
+            value = find_pair(result, after, pairs, shift, filter_bits, filter_mask)
+            if value != NONE:
+                _push(heap, size, (value >> _U32) << _U32 | as_u64(at))
                 size += 1
         if at > 0:
             before = load32(cells + 4 * at - 4)
-            rank = rank_of(before, result, pairs, shift, merges)
-            if rank != NONE:
-                _push(heap, size, as_u64(rank << 32 | (at - load32(lengths + 4 * before))))
+            value = find_pair(before, result, pairs, shift, filter_bits, filter_mask)
+            if value != NONE:
+                at -= load32(lengths + 4 * before)
+                _push(heap, size, (value >> _U32) << _U32 | as_u64(at))
                 size += 1
     count = 0
     at = 0
@@ -238,17 +255,23 @@ def merge_long(state, text, length, out, width):
 
 
 @njit(cache=True)
-def fill_pairs(merges, slots, shift):
-    """Fill the pair table from int32 (n, 3) rows of left id, right id, result, in rank order.
+def fill_pairs(merges, pairs, shift, filter_bits):
+    """Fill the pair table and its filter from int32 (n, 3) rows of left, right, result by rank.
 
-    `slots` is uint64 (power of two,) full of ones, at least half of which stays empty; `shift` is
-    64 - log2 of their number. All pairs are distinct.
+    `pairs` is uint64 (slots, 2) full of NONE, at least half of which stays empty; `shift` is 64 -
+    log2(slots). `filter_bits` is uint64, all zero; both lengths are powers of two. All pairs are
+    distinct.
     """
     shift = np.uint64(shift)
-    last = slots.shape[0] - 1
+    last = pairs.shape[0] - 1
+    mask = np.uint64(64 * filter_bits.shape[0] - 1)
     for rank in range(merges.shape[0]):
-        mixed = pair_hash(np.int64(merges[rank, 0]), np.int64(merges[rank, 1]))
+        key = as_u64(np.int64(merges[rank, 0]) << 32 | np.int64(merges[rank, 1]))
+        mixed = _pair_hash(key)
         slot = as_i64(mixed >> shift)
-        while slots[slot] != ALL:
+        while pairs[slot, 0] != NONE:
             slot = (slot + 1) & last
-        slots[slot] = (mixed & _LOW32) << _U32 | as_u64(np.int64(rank))
+        pairs[slot, 0] = key
+        pairs[slot, 1] = as_u64(np.int64(rank) << 32 | np.int64(merges[rank, 2]))
+        bit = mixed & mask
+        filter_bits[as_i64(bit >> _U6)] |= ONE << (bit & _U63)

@@ -1,6 +1,6 @@
 """What all encoding threads share: scanner, pair tables, token lengths, whole tokens.
 
-Read-only arrays. Memory: 28 to 44 bytes per merge, 4 bytes per id, 0.25 MB for pairs of bytes; with
+Read-only arrays. Memory: 34 to 68 bytes per merge, 4 bytes per id, 0.5 MB for pairs of bytes; with
 `ignore_merges` about 60 bytes per token more.
 """
 
@@ -72,9 +72,9 @@ class EncoderTables:
         driver: module of the encode driver: its `run` and `run_text`.
         scanner: the pattern's scanner.
         byte_ids: int32 (256,).
-        merges: int32 (merges, 3), left id, right id and result in rank order.
-        byte_pairs: uint32 (65536,), rank of each pair of bytes, or NONE.
-        pairs: uint64 (slots,), hash table of all pairs.
+        byte_pairs: uint64 (65536,), rank << 32 | result of each pair of bytes, or NONE.
+        pairs: uint64 (slots, 2), hash table of all pairs.
+        filter_bits: uint64 words of the filter in front of it.
         pair_shift: 64 - log2(slots).
         lengths: int32 (highest id + 1,), bytes of each token.
         dtype: uint16 when every id fits, else uint32.
@@ -93,10 +93,10 @@ class EncoderTables:
         self.driver = driver
         self.scanner = scanner or Scanner("automaton")
         self.byte_ids: npt.NDArray[np.int32] = vocabulary.byte_ids
-        self.merges = merges
-        self.pairs: npt.NDArray[np.uint64] = np.full(1 << bits, ~np.uint64(0))
+        self.pairs: npt.NDArray[np.uint64] = np.full((1 << bits, 2), word.NONE)
+        self.filter_bits: npt.NDArray[np.uint64] = np.zeros((1 << bits) // 8, np.uint64)
         self.pair_shift = 64 - bits
-        fill_pairs(merges, self.pairs, self.pair_shift)
+        fill_pairs(merges, self.pairs, self.pair_shift, self.filter_bits)
         self.byte_pairs = _byte_pairs(merges, vocabulary.byte_ids, vocabulary.id_limit)
         self.lengths: npt.NDArray[np.int32] = np.zeros(vocabulary.id_limit, np.int32)
         self.lengths[list(vocabulary.tokens)] = [len(t) for t in vocabulary.tokens.values()]
@@ -111,12 +111,12 @@ def id_dtype(vocabulary: Vocabulary) -> type[np.uint16] | type[np.uint32]:
 
 def _byte_pairs(
     merges: npt.NDArray[np.int32], byte_ids: npt.NDArray[np.int32], id_limit: int
-) -> npt.NDArray[np.uint32]:
+) -> npt.NDArray[np.uint64]:
     """The merges of two single bytes, by first byte | second byte << 8."""
     byte_of = np.full(id_limit, -1, np.int64)
     byte_of[byte_ids] = np.arange(256)
     first, second = byte_of[merges[:, 0]], byte_of[merges[:, 1]]
     ranks = np.flatnonzero((first >= 0) & (second >= 0))
-    table = np.full(1 << 16, word.NONE, np.uint32)
-    table[first[ranks] | second[ranks] << 8] = ranks
+    table = np.full(1 << 16, word.NONE)
+    table[first[ranks] | second[ranks] << 8] = (ranks << 32 | merges[ranks, 2]).astype(np.uint64)
     return table

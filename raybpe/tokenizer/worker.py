@@ -60,12 +60,13 @@ class Worker:
             (word.BYTE_PAIRS, tables.byte_pairs),
             (word.PAIRS, tables.pairs),
             (word.LENGTHS, tables.lengths),
-            (word.MERGES, tables.merges),
+            (word.FILTER, tables.filter_bits),
             (word.RECORDS, np.zeros(4 * word.SLICE, np.uint64)),
             (word.MASKS, key_masks()),
         ):
             self._point(index, array)
         self.state[word.PAIR_SHIFT] = tables.pair_shift
+        self.state[word.FILTER_MASK] = 64 * len(tables.filter_bits) - 1
         self.state[word.WIDTH] = self.small_ids.itemsize.bit_length() - 1
         if tables.whole is not None:
             self._point(word.WHOLE, tables.whole.slots)
