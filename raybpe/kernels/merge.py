@@ -1,4 +1,4 @@
-"""The merge loop: a vocabulary from weighted words, exactly, in 28–36 ns per symbol in all.
+"""The merge loop: a vocabulary from weighted words, exactly, about 30 ns per symbol in all.
 
 Python calls `run(operation, block, unit)`; `unit` is a scalar of the symbol type, so only the type
 that is used gets compiled. `merge_state` names the block's words, `merge_build` explains the

@@ -3,8 +3,8 @@
 The loop itself is `kernels.merge`. This side orders the words, owns the arrays (`workspace`),
 and makes room or lowers the threshold when the kernel asks.
 
-Memory: 9–13 bytes per byte of unique pretokens for the arrays, beside the input, which is only
-needed while the trainer is being made. `memory_estimate` gives an upper figure.
+Memory: 10–13 bytes per byte of unique pretokens, beside the input, which is only needed while the
+trainer is being made. `memory_estimate` gives an upper figure.
 """
 
 from __future__ import annotations
@@ -168,7 +168,10 @@ class MergeTrainer:
 
 
 def memory_estimate(symbols: int, pretokens: int, max_merges: int = 32_000) -> int:
-    """Most bytes that training takes, beside the input: `symbols` bytes in `pretokens` rows."""
+    """Bytes that training takes beside its input: `symbols` bytes in `pretokens` rows.
+
+    An upper figure for text, where no pair of bytes makes up more than a sixteenth of all pairs.
+    """
     cells = symbols + pretokens + 1
     symbol_bytes = 2 if max_merges + 258 <= 1 << 16 else 4
     order = 8 * pretokens
