@@ -21,7 +21,7 @@ from raybpe.flow.progress import Progress
 from raybpe.flow.reduction import Reduction
 from raybpe.flow.run_directory import RunDirectory
 from raybpe.flow.steps import Merged
-from raybpe.flow.warm import MESSAGE, needs_compiling
+from raybpe.flow.warm import COUNTING, MESSAGE, needs_compiling
 
 SLICE_SECONDS = 0.5  # of merging, between two looks at progress and Ctrl-C
 ACTOR_RESTARTS = 3
@@ -61,7 +61,7 @@ class RayExecutor:
         if plan.reads_stdin:
             return LocalExecutor(self.options, self.progress).count(directory, config)
         if needs_compiling(config):
-            self.progress.note(MESSAGE)
+            self.progress.note(MESSAGE.format(COUNTING))
         resumed = len(directory.covered)
         with self.progress.stage("count", plan.total_bytes, "bytes") as stage:
             stage.advance(sum(c.bytes for c in plan.chunks if c.index in directory.covered))

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from raybpe.config import RunOptions
+from raybpe.config import RunOptions, TrainConfig
 from raybpe.filesystems import is_local, local_path
+from raybpe.flow.warm import compile_ahead, warm_exporting
 
 if TYPE_CHECKING:
-    from raybpe.flow.executor import Executor
     from raybpe.flow.manifest import Manifest
     from raybpe.flow.steps import Merged
     from raybpe.tokenizer.tokenizer import Tokenizer
@@ -23,7 +23,6 @@ def export(
     merged: Merged,
     samples: Sequence[str],
     options: RunOptions,
-    executor: Executor,
     manifest: Manifest,
 ) -> None:
     """Write the tokenizer to the output; for an object store, write here and upload.
@@ -35,13 +34,13 @@ def export(
     output = options.output
     assert output is not None
     if is_local(output):
-        _write(Path(local_path(output)), tokenizer, merged, samples, options, executor, manifest)
+        _write(Path(local_path(output)), tokenizer, merged, samples, options, manifest)
         return
     from raybpe import storage
 
     with tempfile.TemporaryDirectory(prefix="raybpe-") as name:
         folder = Path(name, "tokenizer")
-        _write(folder, tokenizer, merged, samples, options, executor, manifest)
+        _write(folder, tokenizer, merged, samples, options, manifest)
         # The manifest last: it says that the others are there.
         for path in sorted(folder.iterdir(), key=lambda path: (path.name == "raybpe.json", path)):
             storage.write(storage.join(output, path.name), path.read_bytes())
@@ -53,12 +52,14 @@ def _write(
     merged: Merged,
     samples: Sequence[str],
     options: RunOptions,
-    executor: Executor,
     manifest: Manifest,
 ) -> None:
     from raybpe.formats import write_tokenizer
 
-    with executor.progress.stage("write", None, "files") as stage:
+    progress = manifest.executor.progress
+    if options.verify and manifest.config is not None:
+        warm_exporting(manifest.config, progress.note)
+    with progress.stage("write", None, "files") as stage:
         found = write_tokenizer(
             tokenizer,
             folder,
@@ -68,13 +69,18 @@ def _write(
         )
         stage.reach(len(list(folder.glob("*.*"))))
     for file, reason in found.left_out.items():
-        executor.progress.note(f"{file} is left out: {reason}")
+        progress.note(f"{file} is left out: {reason}")
     for library, difference in found.known_differences.items():
-        executor.progress.note(f"{library}: {difference}")
+        progress.note(f"{library}: {difference}")
 
 
-def load_ahead(options: RunOptions) -> None:
-    """Import what writing needs in a thread, while kernels that release the GIL count."""
+def load_ahead(config: TrainConfig, options: RunOptions) -> None:
+    """Import what writing needs in a thread, while kernels that release the GIL count.
+
+    On the first run of a machine, also compile what comes after counting beside this process.
+    """
+    exporting = options.output is not None
+    compile_ahead(config, exporting and options.verify)
 
     def load() -> None:
         import raybpe.tokenizer.tokenizer  # noqa: F401
@@ -83,5 +89,5 @@ def load_ahead(options: RunOptions) -> None:
         if options.verify:
             preload()
 
-    if options.output is not None:
+    if exporting:
         threading.Thread(target=load, name="raybpe-imports", daemon=True).start()

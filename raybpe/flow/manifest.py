@@ -26,11 +26,16 @@ PACKAGES = ("numpy", "numba", "pyarrow", "regex", "ray")
 
 
 class Manifest:
-    """Grows as a run goes on."""
+    """Grows as a run goes on.
+
+    Attributes:
+        config: what is trained; None when only counting.
+        executor: what runs it.
+    """
 
     def __init__(self, config: TrainConfig | None, executor: Executor) -> None:
-        self._config = config
-        self._executor = executor
+        self.config = config
+        self.executor = executor
         self._inputs: list[dict[str, Any]] = []
         self._totals: dict[str, Any] = {}
         self._chunks: dict[str, int] = {}
@@ -74,17 +79,17 @@ class Manifest:
         """Plain values for JSON."""
         from raybpe.counts.unicode_version import unicode_version
 
-        assert self._config is not None
+        assert self.config is not None
         return {
             "format": FORMAT,
-            "fingerprint": self._config.fingerprint(),
-            "config": self._config.as_dict(),
-            "pattern": self._config.counting.pattern,
+            "fingerprint": self.config.fingerprint(),
+            "config": self.config.as_dict(),
+            "pattern": self.config.counting.pattern,
             "unicode": unicode_version(),
             "inputs": self._inputs,
             "totals": self._totals,
             "run": {
-                **self._executor.describe(),
+                **self.executor.describe(),
                 "chunks": self._chunks,
                 "seconds": self._seconds,
                 "versions": versions(),

@@ -56,7 +56,7 @@ def train(
     """
     with executor_for(options, progress_for(options.progress)) as executor:
         directory = RunDirectory.open(inputs, config, config.counting, options, executor)
-        load_ahead(options)
+        load_ahead(config, options)
         manifest = Manifest(config, executor)
         counted = _count(directory, config.counting, executor, manifest)
         result = _learn(counted, config, options, executor, manifest)
@@ -133,5 +133,5 @@ def _learn(
     tokenizer = steps.build_tokenizer(merged, config)
     manifest.merged(merged)
     if options.output is not None:
-        export(tokenizer, merged, counted.tally.samples, options, executor, manifest)
+        export(tokenizer, merged, counted.tally.samples, options, manifest)
     return TrainResult(tokenizer, manifest.as_dict())
