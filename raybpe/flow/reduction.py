@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 TASKS_PER_CPU = 3  # enough to hide scheduling, few enough that results are merged soon
 STORE_FRACTION = 0.4
 WAIT_SECONDS = 2.0
+SAVE_GRACE_SECONDS = 5.0  # that Ctrl-C waits for partials under way
 WARN_SECONDS = 60.0
 STALL_SECONDS = 1800.0  # an autoscaling cluster may take ten minutes to bring a node
 
@@ -154,11 +155,18 @@ class Reduction:
                 else:
                     break
         finally:
-            # After an error or Ctrl-C; a loop that came to its end has nothing pending.
-            for ref in self._pending:
-                ray.cancel(ref, force=True)
+            self._stop()
         (root,) = self._ready
         return root
+
+    def _stop(self) -> None:
+        """End what is in flight after an error or Ctrl-C, but let what is being saved be saved."""
+        saves = [ref for ref, job in self._pending.items() if job.kind == "save"]
+        for ref, job in self._pending.items():
+            if job.kind != "save":
+                ray.cancel(ref, force=True)
+        if saves:
+            ray.wait(saves, num_returns=len(saves), timeout=SAVE_GRACE_SECONDS, fetch_local=False)
 
     # -- what to do next -------------------------------------------------------------------------
 
