@@ -14,9 +14,9 @@ the table begins at a multiple of 64 bytes.
   only), padded to 8, then the ids.
 
 Pairs: open addressing over 16-byte slots ``[left << 32 | right, rank << 32 | result]``; an empty
-slot has the key NONE. Most pairs that are looked up do not merge; a filter of 16 bits or more a pair
-tells so for 19 of 20 of them, and stays in a nearer cache than the slots. For pairs of single bytes
-there is a direct table of the values besides, by first | second << 8; NONE: does not merge.
+slot has the key NONE. Most pairs that are looked up do not merge: a filter of at least 16 bits per
+pair tells so for 19 of 20 of them, and stays in a nearer cache than the slots. For pairs of single
+bytes there is a direct table of the values, by first | second << 8; NONE where they do not merge.
 """
 
 import numpy as np
