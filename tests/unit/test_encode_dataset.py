@@ -1,7 +1,10 @@
 """Data sets to shards: same bytes for any workers, order kept, resumed after a kill, and back."""
 
+import io
 import json
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +15,7 @@ from raybpe.config import RunOptions
 from raybpe.errors import InputError, OutputError, UsageError
 from raybpe.flow.dataset import encode_dataset
 from raybpe.flow.dataset import local as local_module
+from raybpe.flow.dataset import shards as shards_module
 from raybpe.flow.dataset.decode import ids_of
 from raybpe.flow.dataset.shards import npy_header
 from raybpe.tokenizer.tokenizer import Tokenizer
@@ -23,6 +27,13 @@ SEPARATOR = "<|endoftext|>"
 def tokenizer(sample_text: Callable[[int], bytes]) -> Tokenizer:
     text = sample_text(200_000).decode()
     return raybpe.train_from_iterator(text.split(SEPARATOR), 700, progress="none")
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left() -> Iterator[None]:
+    yield
+    names = [thread.name for thread in threading.enumerate() if thread.name.startswith("Thread-")]
+    assert not names
 
 
 def encode(
@@ -199,14 +210,11 @@ def test_what_is_refused(tokenizer: Tokenizer, sample_file: Path, tmp_path: Path
 
 
 def test_reading_trouble_stops_all_threads(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    import threading
-
     good, bad = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     good.write_text('{"text": "fine"}\n' * 1000)
     bad.write_text('{"text": 3}\n')
     with pytest.raises(InputError, match=r"b\.jsonl"):
         encode(tokenizer, [good, bad], tmp_path / "t", chunk=1000, workers=3)
-    assert threading.active_count() == 1
 
 
 def test_npy_header_is_what_numpy_writes(tmp_path: Path) -> None:
@@ -224,3 +232,30 @@ def test_small_files_of_shared(tokenizer: Tokenizer, shared: Path, tmp_path: Pat
             continue
         folder = encode(tokenizer, path, tmp_path / path.name, chunk=5000, eot_token=SEPARATOR)
         assert flat(tokenizer, folder) == tokenizer.encode(path.read_bytes()), path.name
+
+
+def test_a_store_that_asks_again(
+    tokenizer: Tokenizer, sample_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An upload that breaks off in the middle starts over; later shards are not shifted by it."""
+    monkeypatch.setattr("raybpe.flow.dataset.steps.UNIT_BYTES", 9_000)
+    whole = encode(tokenizer, sample_file, tmp_path / "whole", chunk=70_000)
+    write_stream, broken = shards_module.storage.write_stream, []
+
+    class Breaking(io.BytesIO):
+        def write(self, data: object) -> int:
+            if self.tell() > 20_000:
+                raise OSError("connection reset")
+            return super().write(data)  # type: ignore[arg-type]
+
+    def unsteady(path: str, produce: Callable[[object], object]) -> None:
+        if Path(path).name.startswith("shard") and ".raybpe" not in path:
+            broken.append(path)
+            with suppress(OSError):
+                produce(Breaking())
+        write_stream(path, produce)
+
+    monkeypatch.setattr(shards_module.storage, "write_stream", unsteady)
+    again = encode(tokenizer, sample_file, tmp_path / "again", chunk=70_000, workers=3)
+    assert contents(again) == contents(whole)
+    assert len(broken) == 5

@@ -36,12 +36,17 @@ class _Job:
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
         self.queue: Queue[_Item] = Queue(PIECES_AHEAD)
+        self.taken = False
 
     def pieces(self) -> Iterator[Piece]:
-        while (item := self.queue.get()) is not None:
+        """What has not been taken yet, once."""
+        while not self.taken:
+            item = self.queue.get()
+            self.taken = item is None or isinstance(item, BaseException)
             if isinstance(item, BaseException):
                 raise item
-            yield item
+            if item is not None:
+                yield item
 
 
 def encode_shards(
@@ -54,8 +59,9 @@ def encode_shards(
 ) -> None:
     """Encode shards, given as (index, chunk, whether it begins the data set)."""
     shards = list(todo)
-    jobs = [_Job(unit) for _, chunk, first in shards for unit in units_of(chunk, first)]
-    waiting, written = deque(jobs), iter(jobs)
+    by_shard = [[_Job(unit) for unit in units_of(chunk, first)] for _, chunk, first in shards]
+    jobs = [job for several in by_shard for job in several]
+    waiting = deque(jobs)
     room = threading.Semaphore(UNITS_AHEAD * threads)
     stop = threading.Event()
 
@@ -75,30 +81,34 @@ def encode_shards(
             except BaseException as error:
                 job.queue.put(error)
 
-    def attempts(chunk: Chunk, first: bool) -> Iterator[Iterator[Piece]]:
-        def ahead() -> Iterator[Piece]:
-            for _ in units_of(chunk, first):
-                yield from next(written).pieces()
-                room.release()
+    def ahead(left: deque[_Job]) -> Iterator[Piece]:
+        while left:
+            yield from left[0].pieces()
+            left.popleft()
+            room.release()
 
-        yield ahead()
-        while True:  # a store asks again: what was made ahead is gone
+    def attempts(chunk: Chunk, first: bool, own: list[_Job]) -> Iterator[Iterator[Piece]]:
+        left = deque(own)
+        yield ahead(left)
+        for _ in ahead(left):  # a store asks again: what was made ahead is gone
+            pass
+        while True:
             yield encode_chunk(chunk, first, tokenizer, config)
 
     crew = [threading.Thread(target=work, daemon=True) for _ in range(threads)]
     for member in crew:
         member.start()
     try:
-        for index, chunk, first in shards:
+        for (index, chunk, first), own in zip(shards, by_shard, strict=True):
             name = shard_name(index, config)
-            done(index, chunk, write_shard(folder, name, config, attempts(chunk, first)))
+            done(index, chunk, write_shard(folder, name, config, attempts(chunk, first, own)))
     finally:
         stop.set()
         waiting.clear()
         for member in crew:
-            room.release()
-            while member.is_alive():  # it may be waiting to hand on a piece that nobody wants
-                for job in jobs:
+            while member.is_alive():
+                room.release()  # it may be waiting for room,
+                for job in jobs:  # or to hand on a piece that nobody wants
                     with suppress(Empty):
                         job.queue.get_nowait()
                 member.join(0.01)
