@@ -182,10 +182,14 @@ def _merge_ids(merges: list[tuple[bytes, bytes]], known: dict[bytes, int]) -> np
                     "each pair can be listed once"
                 )
     try:
-        rows = [(known[left], known[right], known[left + right]) for left, right in merges]
+        ids = [
+            number
+            for left, right in merges
+            for number in (known[left], known[right], known[left + right])
+        ]
     except (KeyError, TypeError, ValueError):
         raise _bad_merge(merges, known) from None
-    return np.array(rows, np.int32).reshape(-1, 3)
+    return np.array(ids, np.int32).reshape(-1, 3)
 
 
 def _bad_merge(merges: list[Any], known: dict[bytes, int]) -> FormatError:
