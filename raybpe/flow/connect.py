@@ -66,7 +66,10 @@ def connected(options: RunOptions, progress: Progress, reason: str | None) -> It
         progress.note(f"using Ray{why}: {_size()}{f', {mode} authentication' if mode else ''}")
         yield
     finally:
-        ray.shutdown()
+        # Interrupted half way through starting, Ray ends what it started when Python exits;
+        # shutting it down before that may crash.
+        if ray.is_initialized():
+            ray.shutdown()
 
 
 def _attach(address: str) -> None:
