@@ -2,7 +2,7 @@
 
 A path without a scheme, or `file://`, is local and goes through `os`. `s3://`, `gs://`, `abfs://`
 and `hdfs://` go through pyarrow.fs, any other scheme (`hf://`, `https://`, …) through fsspec.
-Options of a store stand in the URI's query, as pyarrow reads them
+Options of the first kind stand in the URI's query, as pyarrow reads them
 (`s3://bucket/key?region=eu-west-1&endpoint_override=…`); credentials come from the environment,
 the instance or the usual files, so that only URIs ever travel between processes. Each process
 makes a filesystem once and keeps it.
@@ -16,13 +16,14 @@ from __future__ import annotations
 import errno
 import os
 import re
+import sys
 import time
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from raybpe.errors import InputError, RaybpeError, TransientError, UsageError
+from raybpe.errors import ChangedInputError, InputError, RaybpeError, TransientError, UsageError
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -78,13 +79,22 @@ def split_query(uri: str) -> tuple[str, str]:
 
 
 def shown(uri: str) -> str:
-    """The URI as messages and manifests name it: no options, and no keys."""
-    head, _ = split_query(uri)
+    """The URI as messages and manifests name it: no options, no keys, no signature of a link."""
     if is_local(uri):
-        return head
-    scheme, _, rest = head.partition("://")
+        return uri
+    scheme, _, rest = uri.partition("?")[0].partition("://")
     authority, slash, path = rest.partition("/")
     return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
+
+
+def _without_keys(text: str, uri: str) -> str:
+    """A library's words, which may quote the URI, without its keys and options."""
+    head, _, query = uri.partition("?")
+    keys = head.partition("://")[2].partition("/")[0].rpartition("@")[0]
+    for secret in (keys, query):
+        if secret and not is_local(uri):
+            text = text.replace(secret, "…")
+    return text
 
 
 @lru_cache(maxsize=64)
@@ -100,6 +110,10 @@ def _filesystem(scheme: str, authority: str, query: str) -> tuple[FileSystem, st
         return filesystem, path[:-1]
     import fsspec
 
+    if query:
+        raise UsageError(
+            f"URIs of {scheme}:// take no options after a question mark; leave {query!r} out"
+        )
     other = fsspec.filesystem(scheme)
     prefix = f"{scheme}://{authority}/" if scheme in ("http", "https") else f"{authority}/"
     return fs.PyFileSystem(fs.FSSpecHandler(other)), prefix
@@ -122,19 +136,24 @@ def resolve(uri: str) -> tuple[FileSystem, str]:
     try:
         filesystem, prefix = attempt(uri, lambda: _filesystem(scheme, authority, query))
     except (ImportError, ValueError) as error:
+        cure = (
+            "check the options after the question mark"
+            if scheme in _NATIVE
+            else f"URIs of {scheme}:// need the package that reads them, for example pip install "
+            '"raybpe[hf]" or "raybpe[https]"'
+        )
         raise UsageError(
-            f"cannot open {shown(uri)}: {error}. URIs of {scheme}:// need the package that reads "
-            'them, for example pip install "raybpe[s3]", "raybpe[gcs]", "raybpe[hf]" or '
-            '"raybpe[https]"'
+            f"cannot open {shown(uri)}: {_without_keys(str(error), uri)}; {cure}"
         ) from error
     return filesystem, prefix + path
 
 
-def explain(uri: str, error: Exception) -> RaybpeError:
+def explain(uri: str, error: BaseException) -> RaybpeError:
     """The error of this project that stands for one of a filesystem."""
     if isinstance(error, RaybpeError):
         return error
-    name, text = shown(uri), str(error).strip() or type(error).__name__
+    name = shown(uri)
+    text = _without_keys(str(error).strip(), uri) or type(error).__name__
     number = getattr(error, "errno", None)
     if isinstance(error, FileNotFoundError) or number == errno.ENOENT:
         return InputError(f"{name} does not exist; check the path")
@@ -143,15 +162,24 @@ def explain(uri: str, error: Exception) -> RaybpeError:
     if isinstance(error, IsADirectoryError):
         return InputError(f"{name} is a folder where a file is needed")
     if number in _PASSING_ERRNOS or isinstance(error, (ConnectionError, TimeoutError)):
-        return TransientError(f"reading {name} failed: {text}")
+        return TransientError(f"access to {name} failed: {text}")
     if not is_local(uri):
         if _DENIED.search(text):
             return InputError(f"{name} may not be read: {text}; check credentials and region")
         if _ABSENT.search(text):
             return InputError(f"{name} does not exist: {text}")
         if _PASSING.search(text):
-            return TransientError(f"reading {name} failed: {text}")
+            return TransientError(f"access to {name} failed: {text}")
     return InputError(f"{name} cannot be read: {text}")
+
+
+def _store_errors() -> tuple[type[BaseException], ...]:
+    """What stores raise; not all errors of HTTP are an OSError."""
+    found: list[type[BaseException]] = [OSError, RuntimeError]
+    for module, name in (("aiohttp", "ClientError"), ("fsspec.exceptions", "FSTimeoutError")):
+        if module in sys.modules:
+            found.append(getattr(sys.modules[module], name))
+    return tuple(found)
 
 
 def attempt(uri: str, action: Callable[[], T]) -> T:
@@ -165,7 +193,7 @@ def attempt(uri: str, action: Callable[[], T]) -> T:
     for left in reversed(range(ATTEMPTS)):
         try:
             return action()
-        except (OSError, RuntimeError) as error:
+        except _store_errors() as error:
             told = explain(uri, error)
             if left == 0 or not isinstance(told, TransientError):
                 raise told from error
@@ -211,6 +239,13 @@ class RangeFile:
                 break
             held += length
         return held
+
+    def ended_early(self, position: int) -> ChangedInputError:
+        """What to raise when there is no byte at a position that the file had when opened."""
+        return ChangedInputError(
+            f"{shown(self.uri)} ends at byte {position:,} but had {self.size:,} bytes when it was "
+            "opened; start again when nothing writes to it"
+        )
 
     def close(self) -> None:
         """Let go of the file."""
