@@ -76,7 +76,11 @@ def _context(cutter: Cutter) -> int:
 
 
 def first_cut(file: RangeFile, position: int, cutter: Cutter) -> int:
-    """First cut of the file at or after a position; the file's size if there is none."""
+    """First cut of the file at or after a position; the file's size if there is none.
+
+    Raises:
+        ChangedInputError: the file has become shorter.
+    """
     if position <= 0:
         return 0
     context = _context(cutter)
@@ -86,6 +90,8 @@ def first_cut(file: RangeFile, position: int, cutter: Cutter) -> int:
         base = max(0, position - context)
         length = file.fill(window.data[:width], base)
         final = base + length >= file.size
+        if length < width and not final:
+            raise file.ended_early(base + length)
         cut = cutter.next_cut(window, position - base, length, final)
         if cut is not None:
             return base + cut
@@ -117,7 +123,11 @@ def file_range(
 def _reader(file: RangeFile, position: int, stop: int) -> Callable[[memoryview], int]:
     def read(view: memoryview) -> int:
         nonlocal position
-        length = file.read_into(view[: stop - position], position) if position < stop else 0
+        if position == stop:
+            return 0
+        length = file.read_into(view[: stop - position], position)
+        if length == 0:
+            raise file.ended_early(position)
         position += length
         return length
 

@@ -59,4 +59,7 @@ class ReadAhead(RawIOBase):
 
     def _fetch(self, start: int, length: int) -> memoryview:
         view = memoryview(bytearray(length))
-        return view[: self._file.fill(view, start)]
+        held = self._file.fill(view, start)
+        if held < length:
+            raise self._file.ended_early(start + held)
+        return view

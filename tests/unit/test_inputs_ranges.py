@@ -3,6 +3,7 @@
 import io
 import pickle
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,10 @@ from hypothesis import strategies as st
 from input_forms import SpaceCutter, texts
 
 from raybpe.errors import ChangedInputError, InputError
+from raybpe.filesystems import RangeFile
 from raybpe.inputs import ReadStats, plan_inputs, read_blocks
-from raybpe.inputs.pieces import LineCutter, cut_stream
+from raybpe.inputs.pieces import LineCutter, cut_stream, file_range
+from raybpe.inputs.read_ahead import ReadAhead
 
 LINES = [
     b"",
@@ -53,6 +56,18 @@ def test_line_ranges_of_random_text(tmp_path_factory, pieces: list[bytes], size:
     path.write_bytes(data)
     plan = plan_inputs([path], chunk_bytes=size, documents="lines")
     assert texts(plan) == lines_of(data)
+
+
+@pytest.mark.parametrize("start", [0, 3])
+def test_a_file_that_shrinks_while_it_is_read_is_refused(tmp_path: Path, start: int) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"one\ntwo\nthree\n")
+    with RangeFile(str(path)) as file:
+        path.write_bytes(b"one\n")
+        with pytest.raises(ChangedInputError, match="ends at byte 4 but had 14"):
+            list(file_range(file, start, 14, LineCutter(), "a.txt"))
+        with closing(ReadAhead(file, 0, 14)) as ahead, pytest.raises(ChangedInputError):
+            ahead.read()
 
 
 def test_text_is_covered_once_at_every_chunk_size(tmp_path: Path) -> None:
