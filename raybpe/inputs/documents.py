@@ -105,9 +105,9 @@ class JsonLines:
             found: list[bytes] = []
             position = piece.offset
             for number, line in enumerate(piece.data[: int(piece.ends[0])].tobytes().split(b"\n")):
-                if number == 0 and piece.offset == 0:
-                    line = line.removeprefix(BYTE_ORDER_MARK)
-                text = self._text(line, piece.source, position)
+                marked = number == 0 and piece.offset == 0
+                record = line.removeprefix(BYTE_ORDER_MARK) if marked else line
+                text = self._text(record, piece.source, position)
                 if text is not None:
                     found.append(text)
                 if position is not None:

@@ -139,6 +139,11 @@ def test_dotted_fields_and_fields_with_dots(tmp_path: Path) -> None:
     assert _documents(tmp_path, data, "a.b") == [b"whole name", b"path"]
 
 
+def test_bytes_are_counted_with_the_byte_order_mark(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="line at byte 16"):
+        _documents(tmp_path, b'\xef\xbb\xbf{"text": ""}\nnothing')
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
