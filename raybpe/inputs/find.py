@@ -83,7 +83,8 @@ def find_files(inputs: Sequence[str]) -> Findings:
         uri, first, second = twice[0]
         notes.append(
             f"{len(twice):,} file(s) are named more than once and read once, for example "
-            f"{shown(uri)} by {first!r} and {second!r}; add counts twice to weigh a file double"
+            f"{shown(uri)} by {shown(first)!r} and {shown(second)!r}; add counts twice to "
+            "weigh a file double"
         )
     left_out = {uri: why for uri, why in skipped.items() if uri not in files}
     if left_out:
@@ -122,11 +123,12 @@ def _expand_local(name: str) -> Iterator[tuple[Found, str | None]]:
         matches = sorted(glob.glob(path, recursive=True))
         if not matches:
             raise InputError(f"the glob {name!r} matches nothing; check the folder and the quotes")
+        files = {match for match in matches if not os.path.isdir(match)}
         for match in matches:
-            if not os.path.isdir(match):
+            if match in files:
                 yield Found(match, os.path.getsize(match)), None
-            elif "**" not in name:  # ** already gives what is below
-                yield from _choose(_walk(match))
+            elif not name.endswith("**"):  # which already gives what is below
+                yield from _choose(found for found in _walk(match) if found.uri not in files)
     else:
         raise InputError(f"{name} does not exist; check the path")
 
@@ -163,12 +165,17 @@ def _expand_remote(uri: str) -> Iterator[tuple[Found, str | None]]:
         return sorted(below, key=lambda found: found.uri)
 
     if magic:
-        pattern = re.compile(_glob_regex(head))
-        matches = [f for f in list_below() if pattern.fullmatch(f.uri.removesuffix(query))]
-        if not matches:
+        pattern = _glob_regex(head)
+        # The second group is what lies below a folder that matches.
+        shapes = re.compile(f"({pattern})|{pattern}/(.+)")
+        matches = [(f, shapes.fullmatch(f.uri.removesuffix(query))) for f in list_below()]
+        if not any(match for _, match in matches):
             raise InputError(f"the glob {shown(uri)!r} matches nothing; check the bucket and path")
-        for found in matches:
-            yield found, None
+        for found, match in matches:
+            if match and match[1]:
+                yield found, None
+            elif match and not _hidden(os.path.dirname(match[2])):
+                yield from _choose([found])
         return
     info = attempt(uri, lambda: filesystem.get_file_info(path))
     if info.type == FileType.File:

@@ -65,6 +65,7 @@ def test_a_named_file_is_read_whatever_it_is(folder: Path) -> None:
         ("code/[1].txt", ["[1].txt"]),
         ("code/*[[]1].txt", ["[1].txt"]),
         (".h*", [".hidden.txt"]),
+        ("**/co*", ["[1].txt", "noext", "x.py"]),
     ],
 )
 def test_globs(folder: Path, pattern: str, expected: list[str]) -> None:
@@ -204,6 +205,8 @@ def store(folder: Path):
         ("/*/*.py", ["x.py"]),
         ("/[ab].*", ["a.md", "b.txt"]),
         ("/b.txt", ["b.txt"]),
+        ("/co*", ["[1].txt", "noext", "x.py"]),
+        ("/**/co*", ["[1].txt", "noext", "x.py"]),
     ],
 )
 def test_object_stores(store: str, folder: Path, inside: str, expected: list[str]) -> None:
