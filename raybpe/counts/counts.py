@@ -20,7 +20,15 @@ import numpy as np
 import pyarrow as pa
 
 from raybpe.config import CountConfig
-from raybpe.counts.columns import SCHEMA, Columns, concatenate, exact_sum, from_arrow, to_arrow
+from raybpe.counts.columns import (
+    SCHEMA,
+    Columns,
+    concatenate,
+    exact_sum,
+    from_arrow,
+    take,
+    to_arrow,
+)
 from raybpe.counts.order import canonical_order
 from raybpe.counts.statistics import length_histogram, statistics
 from raybpe.counts.unicode_version import unicode_version
@@ -142,7 +150,8 @@ class Counts:
         for one in counts:
             first._refuse_other_settings(one)
             for part in from_arrow(one.table):
-                table.insert(*part)
+                seen = np.flatnonzero(part.counts)  # a mapping may list what never occurs
+                table.insert(*(part if len(seen) == len(part.counts) else take(part, seen)))
         columns = concatenate([Columns(*part) for part in table.export()])
         sources = tuple(source for one in counts for source in one.sources)
         return cls(to_arrow(columns), first.config, sources, first.unicode)

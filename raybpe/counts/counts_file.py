@@ -29,6 +29,7 @@ from raybpe.config import CountConfig
 from raybpe.counts.columns import SCHEMA, Columns, concatenate, from_arrow, to_arrow
 from raybpe.counts.counts import CountedSource, Counts
 from raybpe.errors import CountsError, UsageError
+from raybpe.filesystems import shown
 
 FORMAT = 1
 METADATA_KEY = b"raybpe"
@@ -60,6 +61,7 @@ def load_counts(path: str) -> Counts:
         InputError: it is missing or unreadable.
     """
     data = storage.read(path)
+    path = shown(path)  # from here on only in messages
     try:
         table = pa.ipc.open_file(pa.BufferReader(data)).read_all()
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
@@ -117,7 +119,7 @@ def _checksum(columns: Columns) -> int:
 def _parse(text: bytes, path: str) -> dict[str, Any]:
     try:
         metadata = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         metadata = None
     if not isinstance(metadata, dict) or not isinstance(metadata.get("format"), int):
         raise CountsError(f"{path} is corrupt: its metadata cannot be read; count again")

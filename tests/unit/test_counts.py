@@ -8,7 +8,6 @@ import pytest
 from raybpe.config import CountConfig
 from raybpe.counts.columns import from_arrow, to_arrow
 from raybpe.counts.counts import CountedSource, Counts
-from raybpe.counts.statistics import explosion_warning
 from raybpe.errors import CapacityError, CountsError, UsageError
 
 GPT2 = CountConfig("a pattern", "gpt2")
@@ -132,32 +131,9 @@ def test_length_histogram_and_top() -> None:
     assert Counts.from_mapping({}).length_histogram() == {}
 
 
-def test_words_give_no_warning() -> None:
-    words = {f"word{i}": 1 + 10_000 // (i + 1) for i in range(10_000)}
-    assert explosion_warning(Counts.from_mapping(words).stats()) is None
-
-
-@pytest.mark.parametrize(
-    "mapping",
-    [
-        {"ACGT" * 250_000: 1},  # a line without spaces under `none`: HF #1313, #1345, #994
-        {"the": 50, "of": 40, "QUJD" * 1_250_000: 1},  # a run of base64: HF #86
-        {f"{i:0300x}": 1 for i in range(200)} | {"the": 10**6},
-    ],
-)
-def test_explosions_are_warned_about_with_the_cure(mapping) -> None:
-    warning = explosion_warning(Counts.from_mapping(mapping).stats())
-    assert warning is not None
-    assert "--max-pretoken-length" in warning
-    assert "--pattern" in warning
-
-
-def test_many_distinct_pretokens_are_warned_about() -> None:
-    stats = Counts.from_mapping({"a": 1}).stats()
-    stats |= {"distinct_pretokens": 2_000_000, "pretokens": 3_000_000}
-    warning = explosion_warning(stats)
-    assert warning is not None
-    assert "2,000,000 of 3,000,000" in warning
+def test_what_never_occurs_adds_nothing() -> None:
+    one = Counts.from_mapping({"a": 0, "b": 2, "long" * 9: 0})
+    assert dict((one + one).items()) == {b"b": 4}
 
 
 def test_html_escapes_what_was_counted() -> None:
