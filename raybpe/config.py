@@ -59,8 +59,9 @@ class CountConfig:
                 raise UsageError(
                     f"special token {token!r} holds a lone surrogate and cannot be written as UTF-8"
                 ) from None
-        if self.max_pretoken_length is not None and self.max_pretoken_length < 1:
-            raise UsageError("--max-pretoken-length must be at least 1")
+        longest = self.max_pretoken_length
+        if longest is not None and not 1 <= longest < 2**63:
+            raise UsageError(f"--max-pretoken-length {longest} must be at least 1 and below 2**63")
 
 
 @dataclass(frozen=True)
@@ -119,11 +120,12 @@ class TrainConfig:
             raise UsageError(
                 f"vocab size {self.vocab_size} is too large: at most {MAX_VOCAB_SIZE} ids"
             )
-        for name in ("min_frequency", "min_pretoken_count"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"--{name.replace('_', '-')} must be at least 1")
-        if self.max_token_length is not None and self.max_token_length < 1:
-            raise UsageError("--max-token-length must be at least 1")
+        for name in ("min_frequency", "min_pretoken_count", "max_token_length"):
+            value = getattr(self, name)
+            if value is not None and not 1 <= value < 2**63:
+                raise UsageError(
+                    f"--{name.replace('_', '-')} {value} must be at least 1 and below 2**63"
+                )
 
     @property
     def max_merges(self) -> int:
