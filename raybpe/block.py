@@ -25,8 +25,8 @@ class Block:
         starts: int64 (n,), first byte of each document in `data`.
         ends: int64 (n,), one past the last byte of each document.
         source: name of the file or other origin, for messages.
-        offset: byte offset in `source` of ``data[0]``; None where bytes do not map to offsets in
-            the source (JSON strings, table columns, compressed text).
+        offset: byte offset of ``data[0]`` in `source`, taken out of its compression; None where
+            bytes do not map to offsets in the source (JSON strings, table columns).
         continued: the first document goes on where the block before ended: a text that was cut
             for reading. Such a cut changes no pretoken.
     """
