@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from raybpe.errors import FormatError, RaybpeError
+from raybpe.filesystems import is_local, local_path, shown
 from raybpe.formats.files import collector_paused
 from raybpe.formats.gpt2 import read_gpt2
 from raybpe.formats.hf_read import read_hf
 from raybpe.formats.manifest import FILE_NAME as MANIFEST
 from raybpe.formats.manifest import Described, read_manifest
 from raybpe.formats.parts import Parts
+from raybpe.formats.places import copied
 from raybpe.formats.ranks import PUBLISHED, parts_of_ranks, read_ranks
 
 if TYPE_CHECKING:
@@ -39,7 +41,8 @@ def read_tokenizer(
 
     Args:
         path: a folder (as raybpe or transformers write it), `tokenizer.json`, a `.tiktoken` file,
-            or `vocab.json` or `merges.txt` with the other beside it.
+            or `vocab.json` or `merges.txt` with the other beside it; or the URI of such, whose
+            files are copied first.
         pattern: the pattern, for formats that do not hold it (.tiktoken, GPT-2 files). Without it,
             that of a `raybpe.json` beside the file, or of a published file of that name, or
             ``gpt2``, with a warning where a rank file leaves it open.
@@ -48,10 +51,24 @@ def read_tokenizer(
     Raises:
         FormatError: unreadable, damaged, or not byte-level BPE; names the file and the place.
     """
+    name = os.fspath(path)
+    if is_local(name):
+        return _read_here(Path(local_path(name)), pattern, special_tokens)
+    with copied(name) as copy:
+        try:
+            return _read_here(copy, pattern, special_tokens)
+        except FormatError as error:
+            there = shown(name).rstrip("/")
+            raise FormatError(str(error).replace(str(copy), there)) from None
+
+
+def _read_here(
+    path: Path, pattern: str | None, special_tokens: Mapping[str, int] | None
+) -> Tokenizer:
     from raybpe.pretokenize import resolve_pattern
     from raybpe.tokenizer.tokenizer import Tokenizer
 
-    file = _find(Path(path))
+    file = _find(path)
     try:
         with collector_paused():
             parts = _read(file, pattern, special_tokens)
@@ -115,7 +132,7 @@ def _read_ranks(
             warnings.warn(
                 f"{file} does not say its pattern; gpt2 is taken. Give pattern= if it is another, "
                 "or the ids will be wrong.",
-                stacklevel=4,
+                stacklevel=5,
             )
     parts = parts_of_ranks(file, ranks, published[1] if given is None else given)
     return _with_pattern(parts, pattern or published[0])

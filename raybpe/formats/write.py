@@ -2,8 +2,8 @@
 
 Files are rendered in memory, which finds out what a format cannot hold before anything is written.
 They go to a temporary folder beside the target, are loaded back and compared there, and only then
-renamed into place, the manifest last. If anything fails, what was in the target is untouched and
-nothing is left beside it.
+renamed into place, one by one, the manifest last. If anything fails before that, what was in the
+target is untouched; nothing is left beside it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from raybpe.formats.hf import pre_tokenizer, render_config, render_hf, render_sp
 from raybpe.formats.listing import render_listing
 from raybpe.formats.manifest import FILE_NAME as MANIFEST
 from raybpe.formats.manifest import render_manifest
+from raybpe.formats.places import local_target
 from raybpe.formats.ranks import render_ranks
 from raybpe.formats.source import Source
 from raybpe.formats.verify import Verification, verify
@@ -109,7 +110,7 @@ def write_tokenizer(
 
     Args:
         tokenizer: what to write.
-        folder: made if it is not there. Other files in it stay.
+        folder: of this machine; made if it is not there. Other files in it stay.
         merge_counts: count of each pair when it was merged, for merges.tsv.
         manifest: the run's account, for raybpe.json.
         sample: texts on which ids are compared, besides built-in ones; None loads and compares
@@ -119,11 +120,12 @@ def write_tokenizer(
         What was compared, and the files that were left out and why.
 
     Raises:
+        UsageError: the folder is not on this machine.
         FormatError: no format can hold the tokenizer.
         VerifyError: a loader gives other ids.
         OutputError: the folder cannot be written.
     """
-    target = Path(folder)
+    target = local_target(folder)
     with collector_paused(), _temporary_beside(target) as temporary:
         rendered = render(tokenizer, merge_counts)
         _put(temporary, rendered.files)
@@ -152,13 +154,14 @@ def export_tokenizer(
         The paths written.
 
     Raises:
+        UsageError: the output is not on this machine.
         FormatError: the format cannot hold the tokenizer.
         VerifyError: a loader gives other ids.
         OutputError: the output cannot be written.
     """
     source = Source(tokenizer)
     files = {name: renderer(source) for name, renderer in EXPORTS[format].items()}
-    target = Path(output)
+    target = local_target(output)
     only = next(iter(files)) if len(files) == 1 else None
     if only is None or target.suffix != Path(only).suffix or target.is_dir():
         with _temporary_beside(target) as temporary:
@@ -208,7 +211,10 @@ def _move(temporary: Path, target: Path, names: Sequence[str], stale: Sequence[s
         for name in stale:
             (target / name).unlink(missing_ok=True)
     except OSError as error:
-        raise _output_error(target, error) from None
+        raise OutputError(
+            f"cannot move all files into {target}: {error.strerror or error}; some of them may be "
+            "new already, so write again"
+        ) from None
 
 
 def _output_error(path: Path, error: OSError) -> OutputError:
