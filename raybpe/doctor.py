@@ -103,8 +103,8 @@ def _pattern_cache() -> str:
 
 
 def _kernel_cache() -> str:
-    from raybpe.kernels.compile_cache import cache_folder
+    from raybpe.kernels.entry import cache_folder
 
     folder = Path(cache_folder())
-    kernels = len(list(folder.glob("*.nbc")))
+    kernels = len(list(folder.glob("*.o")))
     return f"{folder}: {kernels} compiled kernels" + ("" if kernels else "; the first run compiles")

@@ -16,10 +16,12 @@ import numpy.typing as npt
 
 from raybpe.block import PADDING_BYTES, Block
 from raybpe.errors import CapacityError
-from raybpe.kernels import count, scan_state, table, table_rows
-from raybpe.kernels.intrinsics import address
+from raybpe.kernels import count_state, entries, scan_state
+from raybpe.kernels import table_layout as table
+from raybpe.kernels import table_requests as asked
+from raybpe.kernels.entry import address
 from raybpe.kernels.scanner import Scanner
-from raybpe.kernels.specials import compile_specials
+from raybpe.kernels.special_table import compile_specials
 
 Bytes = npt.NDArray[np.uint8]
 Integers = npt.NDArray[np.int64]
@@ -108,11 +110,11 @@ class PretokenTable:
         state[scan_state.DOCUMENTS] = len(starts)
         state[scan_state.RESUME] = -1
         state[scan_state.SPECIALS] = address(specials)
-        state[count.TABLE] = address(self._words)
-        drive = _driver(scanner)
+        state[count_state.TABLE] = address(self._words)
+        drive = entries.count_gpt2 if scanner.kind == "gpt2" else entries.count_automaton
         where = address(state)
         self._until_done(lambda: drive(where))
-        self._total += int(state[count.COUNTED])
+        self._total += int(state[count_state.COUNTED])
 
     def insert(self, data: Bytes, offsets: Integers, counts: Integers) -> None:
         """Add rows, as in Arrow's large_binary: row i is ``data[offsets[i]:offsets[i + 1]]``.
@@ -143,13 +145,13 @@ class PretokenTable:
         if len(self) == 0:
             self._reserve(rows)
         self._run(
-            table_rows.INSERT,
+            asked.INSERT,
             {
-                table_rows.TOTAL: rows,
-                table_rows.SOURCE: address(data),
-                table_rows.SOURCE_SIZE: data.size,
-                table_rows.OFFSETS: address(offsets),
-                table_rows.COUNTS: address(counts),
+                asked.TOTAL: rows,
+                asked.SOURCE: address(data),
+                asked.SOURCE_SIZE: data.size,
+                asked.OFFSETS: address(offsets),
+                asked.COUNTS: address(counts),
             },
         )
         self._total += exact_sum(counts)
@@ -162,11 +164,11 @@ class PretokenTable:
         """
         slots, arena, total = other._slots, other._arena, other._total
         self._run(
-            table_rows.ADD,
+            asked.ADD,
             {
-                table_rows.TOTAL: len(slots) // table.SLOT_BYTES,
-                table_rows.SOURCE: address(slots),
-                table_rows.SOURCE_ARENA: address(arena),
+                asked.TOTAL: len(slots) // table.SLOT_BYTES,
+                asked.SOURCE: address(slots),
+                asked.SOURCE_ARENA: address(arena),
             },
         )
         self._total += total
@@ -192,11 +194,11 @@ class PretokenTable:
             raise ValueError(f"cannot export {partitions} partitions")
         cursors = np.zeros((partitions + 1, 3), np.int64)
         request = {
-            table_rows.PARTITIONS: partitions,
-            table_rows.LONGEST: table.LARGEST if max_length is None else max_length,
-            table_rows.CURSORS: address(cursors),
+            asked.PARTITIONS: partitions,
+            asked.LONGEST: table.LARGEST if max_length is None else max_length,
+            asked.CURSORS: address(cursors),
         }
-        self._run(table_rows.MEASURE, request)
+        self._run(asked.MEASURE, request)
         rows, sizes = cursors[:, 0].copy(), cursors[:, 1].copy()
         first_row = np.concatenate([[0], np.cumsum(rows)])
         first_byte = np.concatenate([[0], np.cumsum(sizes[:-1] + _FILL_PADDING)])
@@ -209,10 +211,10 @@ class PretokenTable:
             counts = np.empty(first_row[-1], np.int64)
         except MemoryError:
             raise _no_memory(int(first_byte[-1] + 16 * first_row[-1]), "the export") from None
-        request[table_rows.TARGET] = address(data)
-        request[table_rows.OFFSETS] = address(offsets)
-        request[table_rows.COUNTS] = address(counts)
-        self._run(table_rows.FILL, request)
+        request[asked.TARGET] = address(data)
+        request[asked.OFFSETS] = address(offsets)
+        request[asked.COUNTS] = address(counts)
+        self._run(asked.FILL, request)
         parts = [
             (
                 data[first_byte[part] : first_byte[part] + sizes[part]],
@@ -225,11 +227,11 @@ class PretokenTable:
         return parts, LeftOut(len(long), exact_sum(long), int(sizes[partitions]))
 
     def _run(self, operation: int, values: dict[int, int]) -> None:
-        request = np.zeros(table_rows.REQUEST_WORDS, np.int64)
+        request = np.zeros(asked.REQUEST_WORDS, np.int64)
         for word, value in values.items():
             request[word] = value
         where, words = address(request), address(self._words)
-        self._until_done(lambda: table_rows.run(operation, words, where))
+        self._until_done(lambda: entries.table_rows(operation, words, where))
 
     def _until_done(self, call: Callable[[], int]) -> None:
         """Call a kernel again and again, making room when it asks for it."""
@@ -262,10 +264,10 @@ class PretokenTable:
         old = self._slots
         self._set_slots(bits)
         self._run(
-            table_rows.REHASH,
+            asked.REHASH,
             {
-                table_rows.SOURCE: address(old),
-                table_rows.TOTAL: len(old) // table.SLOT_BYTES,
+                asked.SOURCE: address(old),
+                asked.TOTAL: len(old) // table.SLOT_BYTES,
             },
         )
 
@@ -302,17 +304,6 @@ def _aligned_zeros(size: int) -> Bytes:
     whole = np.zeros(size + 64, np.uint8)
     skip = -address(whole) % 64
     return whole[skip : skip + size]
-
-
-def _driver(scanner: Scanner) -> Callable[[int], int]:
-    """The jitted function that counts with a scanner; only what is used gets loaded."""
-    if scanner.kind == "gpt2":
-        from raybpe.kernels.count_gpt2 import count_gpt2
-
-        return count_gpt2
-    from raybpe.kernels.count_automaton import count_automaton
-
-    return count_automaton
 
 
 def _checked_spans(block: Block) -> tuple[Integers, Integers]:

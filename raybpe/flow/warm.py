@@ -1,9 +1,9 @@
 """Compile kernels once per machine, not once per process, and say so.
 
-Numba compiles a kernel when it is first called and keeps the result on disk. That takes seconds,
-so whoever is first on a machine takes a lock, runs each kernel on a few bytes, and leaves a
-marker; others wait for the lock instead of compiling the same. Where no file can be locked each
-process compiles for itself, with the same results.
+A kernel compiles when it is first called, and its code is kept on disk (`kernels.entry`). That
+takes seconds, so whoever is first on a machine takes a lock and compiles; others wait for the lock
+instead of compiling the same. Where no file can be locked each process compiles for itself, with
+the same results.
 
 Numba compiles one function at a time in a process. So the first run on a machine compiles in two:
 what counting needs here, what merging and writing need in a process beside it (`compile_ahead`).
@@ -11,65 +11,49 @@ what counting needs here, what merging and writing need in a process beside it (
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from raybpe.block import Block
-from raybpe.config import CountConfig, TrainConfig
+from raybpe.kernels import entries
+from raybpe.kernels.entry import Kernel
 
 if TYPE_CHECKING:
-    from raybpe.flow.steps import Merged
-    from raybpe.merges.trainer import MergeTrainer
+    from raybpe.config import CountConfig, TrainConfig
+
+Tell = Callable[[str], None]
 
 MESSAGE = "compiling kernels for {}: some seconds, only in the first run on a machine"
-# Kernel modules, with all that they import, that a step calls.
-MODULES = {
-    "scan": ("count_gpt2", "table_rows", "cuts", "utf8"),
-    "automaton": ("count_automaton", "table_rows", "cuts", "utf8"),
-    "regex": ("table_rows", "cuts", "utf8"),
-    "merge": ("merge", "merge_build"),
-    "export": ("encode", "encode_gpt2", "encode_automaton", "encode_listed", "ranks"),
-}
-COUNTING = "counting"
-PURPOSES = {"merge": "merging", "export": "checking what is written"}
-TEXT = b"It's 1 example, \xc3\xa9t\xc3\xa9 2024!\n\n  " * 8
+COUNTING, MERGING, EXPORTING = "counting", "merging", "checking what is written"
 
 
-def warm_counting(config: CountConfig, tell: Callable[[str], None] | None = None) -> None:
+def warm_counting(config: CountConfig, tell: Tell | None = None) -> None:
     """Have the kernels that count with this configuration compiled.
 
     Args:
         tell: called with a sentence before something is compiled.
     """
-    from raybpe.flow.steps import pretokenizer_of
-
-    pretokenizer = pretokenizer_of(config)
-    _once(pretokenizer.engine, lambda: _count(pretokenizer), tell)
+    _compile(COUNTING, _counting_kernels(config), tell)
 
 
 def needs_compiling(config: CountConfig) -> bool:
     """Whether no process has compiled the counting kernels on this machine yet."""
-    from raybpe.flow.steps import pretokenizer_of
-
-    return not _marker(pretokenizer_of(config).engine).exists()
+    return not all(kernel.compiled for kernel in _counting_kernels(config))
 
 
-def warm_merging(config: TrainConfig, tell: Callable[[str], None] | None = None) -> None:
+def warm_merging(config: TrainConfig, tell: Tell | None = None) -> None:
     """Have the merge loop compiled."""
-    _once("merge", lambda: _merge(config), tell)
+    _compile(MERGING, _merging_kernels(config), tell)
 
 
-def warm_exporting(config: TrainConfig, tell: Callable[[str], None] | None = None) -> None:
+def warm_exporting(config: TrainConfig, tell: Tell | None = None) -> None:
     """Have compiled what writing and verifying a tokenizer call."""
-    _once("export", lambda: _export(config), tell)
+    _compile(EXPORTING, _exporting_kernels(config), tell)
 
 
 def compile_ahead(config: TrainConfig, exporting: bool) -> None:
@@ -77,14 +61,14 @@ def compile_ahead(config: TrainConfig, exporting: bool) -> None:
 
     Whoever needs it first waits for the lock; if that process fails, it compiles here as ever.
     """
-    if _marker("merge").exists() and (not exporting or _marker("export").exists()):
+    kernels = _merging_kernels(config) + (_exporting_kernels(config) if exporting else [])
+    missing = [kernel for kernel in kernels if not kernel.compiled]
+    if not missing:
         return
-    given = {"pattern": config.counting.pattern, "name": config.counting.pattern_name}
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     quiet = subprocess.DEVNULL
     process = subprocess.Popen(
-        [sys.executable, "-c", "from raybpe.flow.warm import main; main()", json.dumps(given)],
-        env=environment,
+        [sys.executable, "-m", "raybpe.flow.warm", *(kernel.path.name for kernel in missing)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         stdin=quiet,
         stdout=quiet,
         stderr=quiet,
@@ -92,70 +76,55 @@ def compile_ahead(config: TrainConfig, exporting: bool) -> None:
     threading.Thread(target=process.wait, name="raybpe-compiling", daemon=True).start()
 
 
-def main() -> None:
-    """Body of the other process."""
-    given = json.loads(sys.argv[1])
-    config = TrainConfig(300, CountConfig(given["pattern"], given["name"]))
-    warm_merging(config)
-    warm_exporting(config)
+def compile_named(names: Iterable[str]) -> None:
+    """Body of the other process: compile the kernels whose object files are named."""
+    every = {kernel.path.name: kernel for kernel in entries.every_kernel()}
+    for name in names:
+        _compile(MERGING, [every[name]], None)
 
 
-def _export(config: TrainConfig) -> None:
-    from raybpe.flow.steps import build_tokenizer, finish_merging
-    from raybpe.formats import write_tokenizer
+def _counting_kernels(config: CountConfig) -> list[Kernel]:
+    from raybpe.flow.steps import pretokenizer_of
 
-    tokenizer = build_tokenizer(finish_merging(*_merge(config)), config)
-    with tempfile.TemporaryDirectory(prefix="raybpe-") as folder:
-        write_tokenizer(tokenizer, os.path.join(folder, "tokenizer"), sample=[TEXT.decode()])
-
-
-def _count(pretokenizer: Any) -> None:
-    from raybpe.counts.pretoken_table import PretokenTable
-
-    block = Block.of(TEXT)
-    pretokenizer.last_cut(block.data, 0, len(TEXT))
-    pretokenizer.next_cut(block.data, 1, len(TEXT), True)
-    table, other = PretokenTable(), PretokenTable()
-    pretokenizer.count(table, block)
-    other.add(table)
-    other.insert(*table.export()[0])
+    kernels = [
+        entries.find_next_cut,
+        entries.find_last_cut,
+        entries.first_invalid,
+        entries.table_rows,
+    ]
+    engine = pretokenizer_of(config).engine
+    if engine != "regex":
+        kernels.append(entries.count_gpt2 if engine == "scan" else entries.count_automaton)
+    return kernels
 
 
-def _merge(config: TrainConfig) -> tuple[MergeTrainer, Merged]:
-    from dataclasses import replace
+def _merging_kernels(config: TrainConfig) -> list[Kernel]:
+    from raybpe.merges.workspace import symbol_bits
 
-    from raybpe.counts.columns import Columns
-    from raybpe.counts.pretoken_table import PretokenTable
-    from raybpe.flow.steps import pretokenizer_of, start_merging
-
-    table = PretokenTable()
-    pretokenizer_of(config.counting).count(table, Block.of(TEXT))
-    specials = len(config.counting.special_tokens)
-    small = replace(config, vocab_size=266 + specials, min_pretoken_count=1, min_frequency=1)
-    trainer, merged = start_merging([Columns(*table.export()[0])], small)
-    trainer.advance()
-    return trainer, merged
+    return [entries.merge[symbol_bits(config.max_merges)]]
 
 
-def _marker(what: str) -> Path:
-    from importlib.metadata import version
+def _exporting_kernels(config: TrainConfig) -> list[Kernel]:
+    from raybpe.flow.steps import pretokenizer_of
 
-    from raybpe.kernels.compile_cache import cache_folder, source_stamp
+    scanner = pretokenizer_of(config.counting).scanner
+    return [
+        entries.begin_documents,
+        entries.fill_cache,
+        entries.fill_pairs,
+        entries.move_cache,
+        entries.recover_merges,
+        *entries.encode[scanner.kind if scanner else "listed"],
+    ]
 
-    stamps = "-".join(source_stamp(module)[:12] for module in MODULES[what])
-    return Path(cache_folder(), f"compiled-{what}-{version('numba')}-{stamps}")
 
-
-def _once(what: str, compile_all: Callable[[], object], tell: Callable[[str], None] | None) -> None:
-    marker = _marker(what)
-    if marker.exists():
-        return
-    if tell is not None:
-        tell(MESSAGE.format(PURPOSES.get(what, COUNTING)))
-    with _lock(marker.with_name(f"compiling-{what}.lock")):
-        if not marker.exists():
-            compile_all()
-            marker.touch()
+def _compile(what: str, kernels: list[Kernel], tell: Tell | None) -> None:
+    missing = [kernel for kernel in kernels if not kernel.compiled]
+    if missing and tell is not None:
+        tell(MESSAGE.format(what))
+    for kernel in missing:
+        with _lock(kernel.path.with_suffix(".lock")):
+            kernel.function  # noqa: B018  # compiles
 
 
 @contextmanager
@@ -171,3 +140,7 @@ def _lock(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+if __name__ == "__main__":
+    compile_named(sys.argv[1:])

@@ -181,13 +181,23 @@ def recover_merges(tokens: list[bytes]) -> tuple[npt.NDArray[np.int64], npt.NDAr
     Raises:
         FormatError: the ranks do not determine a merge for some token.
     """
-    from raybpe.kernels.ranks import recover
+    from raybpe.kernels.entries import recover_merges as recover
+    from raybpe.kernels.entry import address
 
     data = np.frombuffer(b"".join(tokens), np.uint8)
     offsets = np.zeros(len(tokens) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, tokens), np.int64, len(tokens)), out=offsets[1:])
-    left, right = np.empty((2, len(tokens)), np.int64)
-    failed = int(recover(data, offsets, left, right))
+    left, right = np.full((2, len(tokens)), -1, np.int64)
+    slots = np.full(1 << (2 * len(tokens) + 1).bit_length(), -1, np.int64)
+    failed = recover(
+        address(data),
+        address(offsets),
+        len(tokens),
+        address(slots),
+        len(slots) - 1,
+        address(left),
+        address(right),
+    )
     if failed >= 0:
         raise FormatError(
             f"the ranks do not determine a merge for the token {tokens[failed]!r}: with the tokens "

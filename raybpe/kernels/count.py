@@ -10,35 +10,18 @@ A driver is `advance` and a scanner in turns; `count_gpt2` and `count_automaton`
 import numpy as np
 from numba import njit
 
+from raybpe.kernels.count_state import COUNTED, SCAN, TABLE, TAKEN
 from raybpe.kernels.intrinsics import ZERO, as_i64, load64, load_i64, store64
 from raybpe.kernels.pieces import next_piece
-from raybpe.kernels.scan_state import ACTIVE, BATCH, COUNT, DATA, DRIVER, GAP, OUT
-from raybpe.kernels.table import (
-    DONE,
-    LARGEST,
-    LONG,
-    MASKS,
-    OVERFLOW,
-    RECORDS,
-    SHORT,
-    SLICE,
-    first_slot,
-    hash_bytes,
-    put,
-    room,
-)
-
-TABLE = DRIVER  # address of the words that describe the table
-TAKEN = DRIVER + 1  # entries of the output buffer that are counted already
-COUNTED = DRIVER + 2  # pretokens counted
-
-SCAN = -1  # from `advance`: it is the scanner's turn
+from raybpe.kernels.scan_state import ACTIVE, BATCH, COUNT, DATA, GAP, OUT
+from raybpe.kernels.table import LONG, first_slot, hash_bytes, put, room
+from raybpe.kernels.table_layout import DONE, LARGEST, MASKS, OVERFLOW, RECORDS, SHORT, SLICE
 
 _SHORT = np.uint64(SHORT)
 _OFFSET = GAP - np.uint64(1)
 
 
-@njit(cache=True)
+@njit
 def _count_slice(state, first, stop):
     """Count the spans of entries first to stop - 1; returns a code of `table`."""
     table = load_i64(state + 8 * TABLE)
@@ -96,7 +79,7 @@ def _count_slice(state, first, stop):
     return DONE
 
 
-@njit(cache=True)
+@njit
 def _count_batch(state):
     """Count all spans in the output buffer; its last entry stays there, as the first."""
     taken = load_i64(state + 8 * TAKEN)
@@ -116,7 +99,7 @@ def _count_batch(state):
     return DONE
 
 
-@njit(cache=True)
+@njit
 def advance(state):
     """Prepare the scanner's next turn (SCAN), or return a code of `table`: DONE after the last."""
     if load_i64(state + 8 * COUNT) >= BATCH:

@@ -2,13 +2,14 @@
 
 from numba import njit
 
-from raybpe.kernels.count import SCAN, advance
+from raybpe.kernels.count import advance
+from raybpe.kernels.count_state import SCAN
 from raybpe.kernels.intrinsics import store64
 from raybpe.kernels.scan_gpt2 import scan
 from raybpe.kernels.scan_state import ACTIVE
 
 
-@njit(cache=True, nogil=True)
+@njit
 def count_gpt2(state):
     """Count the block that a state describes; returns a code of `table`, DONE at the end."""
     while True:

@@ -8,20 +8,14 @@ byte; then (length, offset) of each as int64, the offset counted from `specials`
 from numba import njit
 
 from raybpe.kernels.automaton_tables import CUTS, PAIRS
+from raybpe.kernels.cut_layout import FIRST_BYTES, NEED_MORE, NONE, RECORD_BYTES, RECORDS
 from raybpe.kernels.intrinsics import load8, load_i64
 from raybpe.kernels.symbols import INCOMPLETE, length_at, length_before, symbol_at
-
-NONE = -1
-NEED_MORE = -2
-
-FIRST_BYTES = 16  # offsets in `specials`
-RECORDS = FIRST_BYTES + 256
-RECORD_BYTES = 16
 
 _NO, _YES, _UNKNOWN = 0, 1, 2
 
 
-@njit(cache=True)
+@njit
 def _occurs(data, at, end, special, length):
     """Whether a special token occurs at an offset; unknown if `end` comes first."""
     for index in range(length):
@@ -32,7 +26,7 @@ def _occurs(data, at, end, special, length):
     return _YES
 
 
-@njit(cache=True)
+@njit
 def _begins_special(data, at, end, specials, longer_than):
     """Whether any special token of more than so many bytes begins at an offset."""
     answer = _NO
@@ -51,7 +45,7 @@ def _begins_special(data, at, end, specials, longer_than):
     return answer
 
 
-@njit(cache=True)
+@njit
 def _crossed(data, at, end, specials):
     """Whether a special token may lie across an offset, or invalid bytes are that near."""
     longest = load_i64(specials + 8)
@@ -80,7 +74,7 @@ def _crossed(data, at, end, specials):
     return answer
 
 
-@njit(cache=True)
+@njit
 def _is_cut(data, at, end, tables, specials):
     """Whether there is a cut at an offset; unknown if bytes after `end` decide."""
     length = length_at(data + at, data + end)
@@ -107,7 +101,7 @@ def _is_cut(data, at, end, tables, specials):
     return answer
 
 
-@njit(cache=True)
+@njit
 def find_next_cut(data, position, end, final, tables, specials):
     """First cut at or after `position` > 0; `end` if `final` and there is none before; NEED_MORE
     when bytes after `end` may decide.
@@ -124,7 +118,7 @@ def find_next_cut(data, position, end, final, tables, specials):
     return end if final else NEED_MORE
 
 
-@njit(cache=True)
+@njit
 def find_last_cut(data, start, end, tables, specials):
     """Last cut in (start, end) that no byte after `end` can undo; NONE if there is none."""
     at = end - 1

@@ -54,7 +54,7 @@ _PIECE_FOUND = 2  # bytes between it and the one before still want their ids
 SCAN = -1  # the scanner's turn
 
 
-@njit(cache=True)
+@njit
 def _write_id(state, number):
     """Append one id; 1, or 0 if there is no room."""
     used = load_i64(state + 8 * IDS_USED)
@@ -70,7 +70,7 @@ def _write_id(state, number):
     return 1
 
 
-@njit(cache=True)
+@njit
 def _raw_bytes(state, end):
     """One id for each byte from AT to `end`, if BETWEEN says so; 1, or 0 if there is no room."""
     if load_i64(state + 8 * BETWEEN) == 0:
@@ -87,7 +87,7 @@ def _raw_bytes(state, end):
     return 1
 
 
-@njit(cache=True)
+@njit
 def _close_piece(state):
     """Write the special token after the piece, or note the document's end; 1, or 0 for no room."""
     follow = load_i64(state + 8 * FOLLOW)
@@ -109,7 +109,7 @@ def _close_piece(state):
     return 1
 
 
-@njit(cache=True)
+@njit
 def advance(state):
     """Do all that can be done before the scanner's next turn: SCAN, DONE or a GROW code."""
     code = encode_words(state)
@@ -135,18 +135,19 @@ def advance(state):
     return SCAN
 
 
-@njit(cache=True)
+@njit
 def begin_documents(state):
-    """Make the state ready for the documents of STARTS, ENDS and DOCUMENTS, from AT to STOP."""
+    """Make the state ready for the documents of STARTS, ENDS and DOCUMENTS, from AT to STOP; 0."""
     store64(state + 8 * DOCUMENT, 0)
     store64(state + 8 * RESUME, -1)
     store64(state + 8 * ACTIVE, _NO_PIECE)
     store64(state + 8 * FINISHED, 0)
     store64(state + 8 * COUNT, 0)
     store64(state + 8 * NEXT, 0)
+    return 0
 
 
-@njit(cache=True)
+@njit
 def begin_text(state, length):
     """Make the state ready for one document, the first `length` bytes at DATA, and no ids yet."""
     store64(load_i64(state + 8 * STARTS), 0)
@@ -159,7 +160,7 @@ def begin_text(state, length):
     begin_documents(state)
 
 
-@njit(cache=True)
+@njit
 def text_result(state, code):
     """What ``run_text`` returns when ``run`` has returned `code`."""
     return load_i64(state + 8 * IDS_USED) if code == DONE else -code

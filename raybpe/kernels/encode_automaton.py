@@ -8,7 +8,7 @@ from raybpe.kernels.intrinsics import store64
 from raybpe.kernels.scan_automaton import scan
 
 
-@njit(cache=True, nogil=True)
+@njit
 def run(state):
     """See `encode`."""
     while True:
@@ -18,7 +18,7 @@ def run(state):
         store64(state + 8 * FINISHED, scan(state))
 
 
-@njit(cache=True, nogil=True)
+@njit
 def run_text(state, length):
     """See `encode`."""
     begin_text(state, length)

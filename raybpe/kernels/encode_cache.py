@@ -24,13 +24,14 @@ from raybpe.kernels.intrinsics import (
     load_i64,
     store64,
 )
-from raybpe.kernels.table import SHORT, hash_bytes, same_bytes, slot_hash
+from raybpe.kernels.table import hash_bytes, same_bytes, slot_hash
+from raybpe.kernels.table_layout import SHORT
 
 _LOW48 = np.uint64(0xFFFF_FFFF_FFFF)
 _U48 = np.uint64(48)
 
 
-@njit(cache=True)
+@njit
 def key_of(text, length, masks):
     """The two key words of `length` bytes at an address."""
     if length <= SHORT:
@@ -40,13 +41,13 @@ def key_of(text, length, masks):
     return hash_bytes(text, length), KEY_LONG | as_u64(length)
 
 
-@njit(cache=True)
+@njit
 def first_slot(table, shift, lo, hi):
     """Address of the first slot where a key may be: it begins a cache line of two slots."""
     return table + (as_i64(slot_hash(lo, hi) >> shift) << 6)
 
 
-@njit(cache=True)
+@njit
 def find(table, shift, arena, where, lo, hi, text):
     """Address of the slot that holds the key, or of the empty one where it belongs.
 
@@ -66,7 +67,7 @@ def find(table, shift, arena, where, lo, hi, text):
         where = table + ((where - table + 32) & last)
 
 
-@njit(cache=True)
+@njit
 def insert(state, where, lo, hi, text, ids, count):
     """Keep `count` ids, which lie at address `ids` as in the output, in the empty slot `where`.
 
@@ -100,7 +101,7 @@ def insert(state, where, lo, hi, text, ids, count):
     store64(state + 8 * USED, load_i64(state + 8 * USED) + 1)
 
 
-@njit(cache=True)
+@njit
 def copy_long(arena, where, hi, out, width):
     """Write the ids of a slot whose value lies in the arena; returns how many."""
     length = 0
@@ -113,9 +114,9 @@ def copy_long(arena, where, hi, out, width):
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit
 def move(old, slots, table, shift):
-    """Put the entries of `slots` slots at address `old` into the empty, larger `table`."""
+    """Put the entries of `slots` slots at address `old` into the empty, larger `table`; 0."""
     shift = np.uint64(shift)
     last = (64 << (64 - as_i64(shift))) - 1
     for source in range(old, old + 32 * slots, 32):
@@ -127,11 +128,12 @@ def move(old, slots, table, shift):
                 where = table + ((where - table + 32) & last)
             for word in range(0, 32, 8):
                 store64(where + word, load64(source + word))
+    return 0
 
 
-@njit(cache=True)
+@njit
 def fill(state, data, offsets, ids, count):
-    """Insert `count` keys with one id each into an empty cache that has room for them.
+    """Insert `count` keys with one id each into an empty cache that has room for them; 0.
 
     Takes addresses: of the keys' bytes, their int64 (count + 1,) offsets, their int64 ids. The
     first of equal keys stays.
@@ -147,3 +149,4 @@ def fill(state, data, offsets, ids, count):
         where = find(table, shift, arena, first_slot(table, shift, lo, hi), lo, hi, text)
         if load64(where + 8) == ZERO:
             insert(state, where, lo, hi, text, ids + 8 * index, 1)
+    return 0

@@ -50,13 +50,13 @@ _NO_RANK = 0xFFFF_FFFF
 _DEAD = 0xFFFF_FFFF
 
 
-@njit(cache=True)
+@njit
 def _pair_hash(key):
     """Hash of left << 32 | right: its top bits choose the slot, its low bits the filter's bit."""
     return mum(key ^ _MIX1, _MIX2)
 
 
-@njit(cache=True)
+@njit
 def find_pair(left, right, pairs, shift, filter_bits, filter_mask):
     """rank << 32 | result of a pair of ids; NONE if it does not merge."""
     key = as_u64(left << 32 | right)
@@ -75,7 +75,7 @@ def find_pair(left, right, pairs, shift, filter_bits, filter_mask):
         at = (at + 16) & last
 
 
-@njit(cache=True)
+@njit
 def merge_short(state, text, length, out, width):
     """Write the ids of the pretoken of 1 to SHORT bytes at address `text`; how many.
 
@@ -139,13 +139,13 @@ def merge_short(state, text, length, out, width):
     return count
 
 
-@njit(cache=True)
+@njit
 def _ranked(value, place):
     """rank << 8 | place of a value, or _NO_RANK."""
     return as_i64(value >> _U32) << 8 | place if value != NONE else _NO_RANK
 
 
-@njit(cache=True)
+@njit
 def _sift_down(heap, size, at, entry):
     """Put `entry` at or below place `at` of the heap, which is free."""
     child = 2 * at + 1
@@ -164,7 +164,7 @@ def _sift_down(heap, size, at, entry):
     store64(heap + 8 * at, entry)
 
 
-@njit(cache=True)
+@njit
 def _push(heap, size, entry):
     """Add `entry` to a heap of `size` entries."""
     at = size
@@ -178,7 +178,7 @@ def _push(heap, size, entry):
     store64(heap + 8 * at, entry)
 
 
-@njit(cache=True)
+@njit
 def merge_long(state, text, length, out, width):
     """As `merge_short`, for a pretoken of any length below 2^31.
 
@@ -254,24 +254,27 @@ def merge_long(state, text, length, out, width):
     return count
 
 
-@njit(cache=True)
-def fill_pairs(merges, pairs, shift, filter_bits):
-    """Fill the pair table and its filter from int32 (n, 3) rows of left, right, result by rank.
+@njit
+def fill_pairs(merges, count, pairs, shift, filter_bits, filter_words):
+    """Fill the pair table and its filter, and return 0.
 
-    `pairs` is uint64 (slots, 2) full of NONE, at least half of which stays empty; `shift` is 64 -
-    log2(slots). `filter_bits` is uint64, all zero; both lengths are powers of two. All pairs are
-    distinct.
+    Takes addresses: of int32 (count, 3) rows of left, right, result by rank; of the table, uint64
+    (slots, 2) full of NONE, at least half of which stays empty; of `filter_words` uint64, all zero.
+    `shift` is 64 - log2(slots); both lengths are powers of two. All pairs are distinct.
     """
+    last = (1 << (64 - shift)) - 1
     shift = np.uint64(shift)
-    last = pairs.shape[0] - 1
-    mask = np.uint64(64 * filter_bits.shape[0] - 1)
-    for rank in range(merges.shape[0]):
-        key = as_u64(np.int64(merges[rank, 0]) << 32 | np.int64(merges[rank, 1]))
+    mask = np.uint64(64 * filter_words - 1)
+    for rank in range(count):
+        row = merges + 12 * rank
+        key = as_u64(load32(row) << 32 | load32(row + 4))
         mixed = _pair_hash(key)
         slot = as_i64(mixed >> shift)
-        while pairs[slot, 0] != NONE:
+        while load64(pairs + 16 * slot) != NONE:
             slot = (slot + 1) & last
-        pairs[slot, 0] = key
-        pairs[slot, 1] = as_u64(np.int64(rank) << 32 | np.int64(merges[rank, 2]))
+        store64(pairs + 16 * slot, key)
+        store64(pairs + 16 * slot + 8, as_u64(rank << 32 | load32(row + 8)))
         bit = mixed & mask
-        filter_bits[as_i64(bit >> _U6)] |= ONE << (bit & _U63)
+        word = filter_bits + 8 * as_i64(bit >> _U6)
+        store64(word, load64(word) | ONE << (bit & _U63))
+    return 0

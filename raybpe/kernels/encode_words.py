@@ -50,7 +50,7 @@ _U48 = np.uint64(48)
 _U56 = np.uint64(56)
 
 
-@njit(cache=True)
+@njit
 def _merge(state, lo, hi, text, length, out):
     """Write the ids of a pretoken at `out`, from whole tokens or merges, and return how many.
 
@@ -76,7 +76,7 @@ def _merge(state, lo, hi, text, length, out):
     return merge_long(state, text, length, out, width)
 
 
-@njit(cache=True)
+@njit
 def _prepare(state, first, last):
     """Keys of entries `first` to `last` - 1 into RECORDS, their slots on the way to the cache.
 
@@ -103,7 +103,7 @@ def _prepare(state, first, last):
         start = end
 
 
-@njit(cache=True)
+@njit
 def _encode_slowly(state, record, out):
     """Encode the pretoken of a record that is not short, or not where it is looked for first.
 
@@ -129,7 +129,7 @@ def _encode_slowly(state, record, out):
     return count
 
 
-@njit(cache=True)
+@njit
 def _encode_slice(state, first, last):
     """Encode entries `first` to `last` - 1; the index of the first that is not done."""
     _prepare(state, first, last)
@@ -162,7 +162,7 @@ def _encode_slice(state, first, last):
     return index
 
 
-@njit(cache=True)
+@njit
 def encode_words(state):
     """Encode the entries from NEXT up to the last one, which only ends a span; 0 or a GROW code."""
     entries = load_i64(state + 8 * OUT)

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from llvmlite import ir
 from numba import extending, types
 
@@ -24,11 +23,6 @@ intrinsic: Any = extending.intrinsic  # typed as Any, for it changes what caller
 _I8 = ir.IntType(8)
 _I64 = ir.IntType(64)
 _BYTES64 = ir.VectorType(_I8, 64)
-
-
-def address(array: npt.NDArray[Any]) -> int:
-    """Address of the first element, for passing to a kernel; the caller keeps `array` alive."""
-    return int(array.ctypes.data)
 
 
 def _loader(bits: int, result: Any) -> Callable[..., Any]:

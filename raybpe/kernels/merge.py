@@ -17,7 +17,7 @@ Why it is exact:
 * *No two ids have equal bytes* (see `reference`), so a created pair is always a new one.
 """
 
-import numba
+from numba import njit
 
 from raybpe.kernels import merge_state as state
 from raybpe.kernels.intrinsics import load32, load_i64, store32, store64
@@ -35,17 +35,10 @@ from raybpe.kernels.merge_pairs import (
     sift_down,
     word,
 )
-from raybpe.kernels.merge_state import inner, symbol_at
 from raybpe.kernels.merge_step import merge_pair
+from raybpe.kernels.merge_symbols import inner, symbol_at
 
 # Operations of `run`.
-BUILD = 0
-INDEX_GROUPS = 1
-START_LISTS = 2
-FILL_BYTE_LISTS = 3
-MERGE = 4
-COMPACT = 5
-MOVE_PAIRS = 6
 
 
 @inner
@@ -161,20 +154,20 @@ def compact(block, unit):
     set_word(block, state.POOL_USED, end)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit
 def run(operation, block, unit):
     """Carry out one operation; returns its code, or for BUILD the number of groups."""
-    if operation == MERGE:
+    if operation == state.MERGE:
         return merge_until(block, unit)
-    if operation == COMPACT:
+    if operation == state.COMPACT:
         compact(block, unit)
-    elif operation == MOVE_PAIRS:
+    elif operation == state.MOVE_PAIRS:
         move_pairs(block)
-    elif operation == BUILD:
+    elif operation == state.BUILD:
         return build_symbols(block, unit)
-    elif operation == INDEX_GROUPS:
+    elif operation == state.INDEX_GROUPS:
         index_groups(block)
-    elif operation == START_LISTS:
+    elif operation == state.START_LISTS:
         start_lists(block)
     else:
         fill_byte_lists(block, unit)

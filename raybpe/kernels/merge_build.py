@@ -20,7 +20,7 @@ from raybpe.kernels.merge_pairs import (
     set_word,
     word,
 )
-from raybpe.kernels.merge_state import inner, set_symbol, symbol_at
+from raybpe.kernels.merge_symbols import inner, set_symbol, symbol_at
 
 _BATCH = 256  # cells whose places are found before any is written
 _AHEAD = 16  # words between asking for an input row and reading it

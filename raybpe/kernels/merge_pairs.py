@@ -7,9 +7,8 @@ is put right when it comes to the top.
 
 from raybpe.kernels import merge_state as state
 from raybpe.kernels.intrinsics import load8, load32, load_i64, store32, store64
-from raybpe.kernels.merge_state import inner
+from raybpe.kernels.merge_symbols import inner
 
-EMPTY = -1
 _MIX = -7046029254386353131  # 2**64 / golden ratio, as int64
 
 
@@ -41,7 +40,7 @@ def find_pair(pairs, bits, key):
         found = load_i64(at)
         if found == key:
             return at
-        if found == EMPTY:
+        if found == state.EMPTY:
             return 0
         slot = (slot + 1) & mask
 
@@ -51,7 +50,7 @@ def add_pair(pairs, lists, bits, key, count, record):
     """Put a pair that is not in the table."""
     mask = (1 << bits) - 1
     slot = slot_of(key, bits)
-    while load_i64(pairs + 16 * slot) != EMPTY:
+    while load_i64(pairs + 16 * slot) != state.EMPTY:
         slot = (slot + 1) & mask
     store64(pairs + 16 * slot, key)
     store64(pairs + 16 * slot + 8, count)
@@ -71,7 +70,7 @@ def move_pairs(block):
     for slot in range(word(block, state.OLD_SIZE)):
         key = load_i64(old + 16 * slot)
         count = load_i64(old + 16 * slot + 8)
-        if key != EMPTY and count >= threshold:
+        if key != state.EMPTY and count >= threshold:
             add_pair(pairs, lists, bits, key, count, load32(old_lists + 4 * slot))
             used += 1
     set_word(block, state.PAIRS_USED, used)

@@ -4,18 +4,15 @@ A sketch, whose sums can only be too high, tells which pairs to count exactly; t
 threshold get a list.
 """
 
-import numba
+from numba import njit
 
 from raybpe.kernels import merge_state as state
 from raybpe.kernels.intrinsics import load32, load_i64, store32, store64
 from raybpe.kernels.merge_build import add_list
-from raybpe.kernels.merge_pairs import EMPTY, add_pair, find_pair, set_word, slot_of, word
-from raybpe.kernels.merge_state import inner, symbol_at
+from raybpe.kernels.merge_pairs import add_pair, find_pair, set_word, slot_of, word
+from raybpe.kernels.merge_symbols import inner, symbol_at
 
 # Operations of `run_rebuild`.
-SKETCH_PAIRS = 0
-COUNT_PAIRS = 1
-FILL_LISTS = 2
 
 
 @inner
@@ -110,7 +107,7 @@ def fill_lists(block, unit):
     for slot in range(word(block, state.OLD_SIZE)):
         key = load_i64(old + 16 * slot)
         count = load_i64(old + 16 * slot + 8)
-        if key != EMPTY and count >= threshold:
+        if key != state.EMPTY and count >= threshold:
             add_list(block, key, count, load32(old_numbers + 4 * slot))
     symbols = word(block, state.SYMBOLS)
     sentinel = word(block, state.SENTINEL)
@@ -139,12 +136,12 @@ def fill_lists(block, unit):
         cell += 1 if right == sentinel else load32(lengths + 4 * right)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit
 def run_rebuild(operation, block, unit):
     """Carry out one operation; returns its code."""
-    if operation == SKETCH_PAIRS:
+    if operation == state.SKETCH_PAIRS:
         sketch_pairs(block, unit)
-    elif operation == COUNT_PAIRS:
+    elif operation == state.COUNT_PAIRS:
         return count_pairs(block, unit)
     else:
         fill_lists(block, unit)

@@ -8,7 +8,7 @@ is final only once the next occurrence was looked at.
 from raybpe.kernels import merge_state as state
 from raybpe.kernels.intrinsics import load8, load32, load_i64, prefetch, store8, store32, store64
 from raybpe.kernels.merge_pairs import add_pair, find_pair, push, set_word, slot_of, word
-from raybpe.kernels.merge_state import inner, set_symbol, symbol_address, symbol_at
+from raybpe.kernels.merge_symbols import inner, set_symbol, symbol_address, symbol_at
 
 _BATCH = 1024  # occurrences that are found, then rewritten, then counted: their cells stay in cache
 _CELLS_AHEAD = 24  # list entries between asking for a cell and reading it

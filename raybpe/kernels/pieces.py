@@ -20,7 +20,7 @@ from raybpe.kernels.scan_state import (
 from raybpe.kernels.specials import next_special
 
 
-@njit(cache=True)
+@njit
 def next_piece(state):
     """Set the scanner up for the next piece, which may be empty; 0 if there is none, else 1.
 

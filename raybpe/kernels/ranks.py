@@ -13,106 +13,105 @@ four slots per token. Time: a few look-ups per byte of the vocabulary.
 import numpy as np
 from numba import njit
 
+from raybpe.kernels.intrinsics import load8, load_i64, store64
+
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 _MULTIPLIER = np.uint64(0xFF51AFD7ED558CCD)
 _SHIFT = np.uint64(29)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _hash(data, start, end):
     value = _SEED
     for at in range(start, end):
-        value = (value ^ np.uint64(data[at])) * _MULTIPLIER
+        value = (value ^ np.uint64(load8(data + at))) * _MULTIPLIER
         value ^= value >> _SHIFT
     return value
 
 
-@njit(cache=True, nogil=True)
-def _find(data, offsets, slots, start, end):
+@njit
+def _find(data, offsets, slots, mask, start, end):
     """Rank of the token ``data[start:end]``, or -1."""
-    mask = np.int64(len(slots) - 1)
     length = end - start
     slot = np.int64(_hash(data, start, end) & np.uint64(mask))
-    while slots[slot] >= 0:
-        rank = slots[slot]
-        begin = offsets[rank]
-        if offsets[rank + 1] - begin == length:
+    while True:
+        rank = load_i64(slots + 8 * slot)
+        if rank < 0:
+            return -1
+        begin = load_i64(offsets + 8 * rank)
+        if load_i64(offsets + 8 * rank + 8) - begin == length:
             same = True
             for at in range(length):
-                if data[begin + at] != data[start + at]:
+                if load8(data + begin + at) != load8(data + start + at):
                     same = False
                     break
             if same:
                 return rank
         slot = (slot + 1) & mask
-    return np.int64(-1)
 
 
-@njit(cache=True, nogil=True)
-def _holds(data, offsets, slots, left, right, cut, first, second, limit):
+@njit
+def _holds(data, offsets, slots, mask, left, right, cut, first, second, limit):
     """Whether no token below `limit` forms across `cut` between `first` and `second`."""
     while True:
-        start = cut - (offsets[first + 1] - offsets[first])
-        end = cut + (offsets[second + 1] - offsets[second])
-        formed = _find(data, offsets, slots, start, end)
+        start = cut - (load_i64(offsets + 8 * first + 8) - load_i64(offsets + 8 * first))
+        end = cut + (load_i64(offsets + 8 * second + 8) - load_i64(offsets + 8 * second))
+        formed = _find(data, offsets, slots, mask, start, end)
         if 0 <= formed < limit:
             return False
         # Take back the later of the two merges; single bytes have none. A pair that forms then was
         # passed over only if what was taken back has a lower rank, or the same one further left.
-        merged_first, merged_second = left[first] >= 0, left[second] >= 0
+        merged_first = load_i64(left + 8 * first) >= 0
+        merged_second = load_i64(left + 8 * second) >= 0
         if merged_first and (first > second or not merged_second):
             limit = first
-            first = right[first]
+            first = load_i64(right + 8 * first)
         elif merged_second:
             limit = second + 1
-            second = left[second]
+            second = load_i64(left + 8 * second)
         else:
             return True
 
 
-@njit(cache=True, nogil=True)
-def recover(data, offsets, left, right):
-    """Fill `left` and `right` (int64 per token, ranks; -1 for one byte).
+@njit
+def recover(data, offsets, tokens, slots, mask, left, right):
+    """Fill `left` and `right` (int64 per token, ranks), which hold -1, the answer for one byte.
 
     Args:
-        data: uint8, the tokens' bytes one after another in rank order.
-        offsets: int64 (tokens + 1,).
+        data: address of uint8, the tokens' bytes one after another in rank order.
+        offsets: address of int64 (tokens + 1,).
+        tokens: how many.
+        slots: address of int64 (mask + 1,), all -1; a power of two, at least twice `tokens`.
+        mask: slots - 1.
+        left, right: addresses of int64 (tokens,).
 
     Returns:
         -1, or the first token that is not a merge of two earlier ones; -2 - t when token t is the
         same bytes as an earlier one.
     """
-    count = len(offsets) - 1
-    size = 4
-    while size < 2 * count:
-        size *= 2
-    slots = np.full(size, -1, np.int64)
-    mask = np.int64(size - 1)
-    for token in range(count):
-        start, end = offsets[token], offsets[token + 1]
-        if _find(data, offsets, slots, start, end) >= 0:
-            return np.int64(-2 - token)
+    for token in range(tokens):
+        start, end = load_i64(offsets + 8 * token), load_i64(offsets + 8 * token + 8)
+        if _find(data, offsets, slots, mask, start, end) >= 0:
+            return -2 - token
         slot = np.int64(_hash(data, start, end) & np.uint64(mask))
-        while slots[slot] >= 0:
+        while load_i64(slots + 8 * slot) >= 0:
             slot = (slot + 1) & mask
-        slots[slot] = token
-    left[:] = -1
-    right[:] = -1
-    for token in range(count):
-        start, end = offsets[token], offsets[token + 1]
+        store64(slots + 8 * slot, token)
+    for token in range(tokens):
+        start, end = load_i64(offsets + 8 * token), load_i64(offsets + 8 * token + 8)
         if end - start < 2:
             continue
         for cut in range(start + 1, end):
-            first = _find(data, offsets, slots, start, cut)
+            first = _find(data, offsets, slots, mask, start, cut)
             if first < 0 or (first >= token and cut > start + 1):
                 continue
-            second = _find(data, offsets, slots, cut, end)
+            second = _find(data, offsets, slots, mask, cut, end)
             if second < 0 or (second >= token and end > cut + 1):
                 continue
-            if _holds(data, offsets, slots, left, right, cut, first, second, token):
-                left[token] = first
-                right[token] = second
+            if _holds(data, offsets, slots, mask, left, right, cut, first, second, token):
+                store64(left + 8 * token, first)
+                store64(right + 8 * token, second)
                 break
-        if left[token] < 0:
-            return np.int64(token)
-    return np.int64(-1)
+        if load_i64(left + 8 * token) < 0:
+            return token
+    return -1

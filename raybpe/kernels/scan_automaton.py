@@ -35,13 +35,13 @@ _OPEN = _STATE + 8  # address where the open span began
 _LAST = _STATE + 16  # address of the last code point
 
 
-@njit(cache=True)
+@njit
 def length_of(lead):
     """Bytes of a valid character, by its first byte."""
     return 1 + (lead >= 0xC0) + (lead >= 0xE0) + (lead >= 0xF0)
 
 
-@njit(cache=True)
+@njit
 def match_end(where, end, tables):
     """Where the match that begins at `where` ends, by the plain automaton; 0 if there is none."""
     rows = tables + load_i64(tables + MATCHES)
@@ -61,7 +61,7 @@ def match_end(where, end, tables):
     return found
 
 
-@njit(cache=True)
+@njit
 def scan(state):
     """Scan on in the current piece; as described in `scan_state`."""
     data = load_i64(state + 8 * DATA)

@@ -21,6 +21,7 @@ four (first, count) pairs: ranges of lead bytes whose characters are all letters
 import numpy as np
 from numba import njit
 
+from raybpe.kernels.gpt2_layout import RANGES
 from raybpe.kernels.intrinsics import (
     ALL,
     ONE,
@@ -39,10 +40,6 @@ from raybpe.kernels.intrinsics import (
     within64,
 )
 from raybpe.kernels.scan_state import BATCH, CARRY, COUNT, DATA, END, GAP, OUT, POS, TABLES
-
-LETTER, NUMBER, WHITE = 1, 2, 4
-RANGES = 0x200000  # all that can be decoded: even invalid text does not read beyond the table
-TABLE_BYTES = RANGES + 8
 
 # Bytes into the state block: masks of the block before, and starts of the next one to mend.
 _STARTED = CARRY * 8
@@ -64,7 +61,7 @@ _ONE_LETTER = (ord("s"), ord("t"), ord("d"), ord("m"))
 _TWO_LETTERS = tuple(ord(pair[0]) | ord(pair[1]) << 8 for pair in ("re", "ve", "ll"))
 
 
-@njit(cache=True)
+@njit
 def _point(word):
     """Code point of the valid multi-byte character in the low bytes of `word`."""
     if word & 0xFF < 0xE0:
@@ -74,7 +71,7 @@ def _point(word):
     return (word & 7) << 18 | (word & 0x3F00) << 4 | (word >> 10) & 0xFC0 | (word >> 24) & 0x3F
 
 
-@njit(cache=True)
+@njit
 def _classify_high(where, valid, tables):
     """Masks of the multi-byte characters of a block: letters, numbers, white at their lead bytes,
     and the continuation bytes. `valid` has the bytes that belong to the piece.
@@ -104,7 +101,7 @@ def _classify_high(where, valid, tables):
     return letters, numbers, white, from_80 & ~from_c0 & valid
 
 
-@njit(cache=True)
+@njit
 def _spread(mask, before, continuation):
     """The mask with each lead byte's bit copied to its continuation bytes (three at most)."""
     mask |= (mask << ONE | before >> _U63) & continuation
@@ -112,7 +109,7 @@ def _spread(mask, before, continuation):
     return mask | mask << ONE & continuation
 
 
-@njit(cache=True)
+@njit
 def _to_leads(starts, moved, data, first, out, count):
     """Move the starts in `moved`, which are on continuation bytes, to their lead bytes.
 
@@ -133,7 +130,7 @@ def _to_leads(starts, moved, data, first, out, count):
     return starts, count
 
 
-@njit(cache=True)
+@njit
 def _contractions(apostrophes, starts, data, first, end):
     """Mend the starts after apostrophes that start a pretoken and have a letter after them.
 
@@ -167,7 +164,7 @@ def _contractions(apostrophes, starts, data, first, end):
     return starts, clear_next, set_next
 
 
-@njit(cache=True)
+@njit
 def _flatten(mask, first, out):
     """Write first + i for each bit i of the mask, in order; may write 8 entries more than set."""
     bits = popcount(mask)
@@ -180,7 +177,7 @@ def _flatten(mask, first, out):
     return bits
 
 
-@njit(cache=True)
+@njit
 def scan(state):
     """Append pretoken starts to the output; 1 when the piece is finished, else 0."""
     data = load_i64(state + 8 * DATA)

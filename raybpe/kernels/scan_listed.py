@@ -9,7 +9,7 @@ from raybpe.kernels.intrinsics import load_i64, store64
 from raybpe.kernels.scan_state import BATCH, COUNT, OUT, TABLES
 
 
-@njit(cache=True)
+@njit
 def scan(state):
     """See `scan_state`."""
     listed = load_i64(state + 8 * TABLES)

@@ -8,14 +8,14 @@ from raybpe.kernels.intrinsics import load8, load16, load_i64
 INVALID, INCOMPLETE = -1, -2
 
 
-@njit(cache=True)
+@njit
 def symbol_of(point, tables):
     """128 + the class of a code point."""
     page = load16(tables + load_i64(tables + PAGES) + ((point >> 6) << 1))
     return load8(tables + load_i64(tables + CLASSES) + (page << 6) + (point & 63))
 
 
-@njit(cache=True)
+@njit
 def length_at(where, end):
     """Bytes of the UTF-8 character at `where`; INVALID, or INCOMPLETE where `end` cuts it off.
 
@@ -52,7 +52,7 @@ def length_at(where, end):
     return length
 
 
-@njit(cache=True)
+@njit
 def symbol_at(where, length, tables):
     """Symbol of the valid character of `length` bytes at `where`."""
     lead = load8(where)
@@ -67,7 +67,7 @@ def symbol_at(where, length, tables):
     return symbol_of(point | load8(where + 3) & 0x3F, tables)
 
 
-@njit(cache=True)
+@njit
 def length_before(where, begin):
     """Bytes of the valid UTF-8 character that ends at `where`, not reading before `begin`; or
     INVALID.

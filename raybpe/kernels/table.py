@@ -17,7 +17,6 @@ before it has changed anything that a second call would repeat; Python makes roo
 """
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from raybpe.kernels.intrinsics import (
@@ -30,28 +29,21 @@ from raybpe.kernels.intrinsics import (
     prefetch,
     store64,
 )
-
-# Words that describe a table.
-SLOTS = 0  # address of the slots
-SHIFT = 1  # 64 - log2(number of pairs of slots)
-LAST = 2  # byte offset of the last slot
-USED = 3  # slots in use
-LIMIT = 4  # slots in use at which the table must grow
-ARENA = 5  # address of the arena
-ARENA_USED = 6
-ARENA_SIZE = 7
-RECORDS = 8  # address of scratch space, RECORD_BYTES
-NEEDED = 9  # with GROW_ARENA: bytes that must be free
-MASKS = 16  # four words for each length up to SHORT: key masks and the length's mark
-TABLE_WORDS = MASKS + 4 * 16
-
-DONE, GROW_SLOTS, GROW_ARENA, OVERFLOW = 0, 1, 2, 3
-
-SHORT = 15
-SLICE = 128  # pretokens whose slots are prefetched together
-RECORD_BYTES = 32 * (SLICE + 1)
-SLOT_BYTES = 32
-LARGEST = (1 << 63) - 1
+from raybpe.kernels.table_layout import (
+    ARENA,
+    ARENA_SIZE,
+    ARENA_USED,
+    DONE,
+    GROW_ARENA,
+    GROW_SLOTS,
+    LARGEST,
+    LAST,
+    LIMIT,
+    NEEDED,
+    SHIFT,
+    SLOTS,
+    USED,
+)
 
 LONG = np.uint64(1 << 63)
 _LENGTH = np.uint64((1 << 56) - 1)
@@ -60,23 +52,13 @@ _K2 = np.uint64(0xD6E8FEB86659FD93)
 _K3 = np.uint64(0xA0761D6478BD642F)
 
 
-def key_masks() -> npt.NDArray[np.int64]:
-    """The words at MASKS: for each length, masks of the two key words and the mark."""
-    words = np.zeros((SHORT + 1, 4), np.uint64)
-    for length in range(SHORT + 1):
-        words[length, 0] = (1 << 8 * min(length, 8)) - 1
-        words[length, 1] = (1 << 8 * max(length - 8, 0)) - 1
-        words[length, 2] = (length | 0x40) << 56
-    return words.view(np.int64).ravel()
-
-
-@njit(cache=True)
+@njit
 def slot_hash(low, high):
     """The hash of a key: top bits choose the slot and the partition."""
     return mum(low ^ _K1, high ^ _K2)
 
 
-@njit(cache=True)
+@njit
 def hash_bytes(where, length):
     """Hash of more than SHORT bytes; reads nothing else."""
     mixed = as_u64(length) ^ _K3
@@ -87,7 +69,7 @@ def hash_bytes(where, length):
     return mum(load64(last) ^ mixed, load64(last + 8) ^ _K2)
 
 
-@njit(cache=True)
+@njit
 def copy_bytes(source, target, length):
     """Copy more than SHORT bytes."""
     last = length - 8
@@ -98,7 +80,7 @@ def copy_bytes(source, target, length):
     store64(target + last, load64(source + last))
 
 
-@njit(cache=True)
+@njit
 def same_bytes(a, b, length):
     """1 if more than SHORT bytes are equal."""
     last = length - 8
@@ -110,7 +92,7 @@ def same_bytes(a, b, length):
     return 1 if load64(a + last) == load64(b + last) else 0
 
 
-@njit(cache=True)
+@njit
 def put(table, record, amount):
     """Add `amount` to the pretoken of a record, which is a new one if need be.
 
@@ -152,7 +134,7 @@ def put(table, record, amount):
         slot = slots + ((slot - slots + 32) & load_i64(table + 8 * LAST))
 
 
-@njit(cache=True)
+@njit
 def room(table, pretokens, long_bytes):
     """DONE if so many new pretokens, with so many bytes in long ones, fit; else what to grow."""
     if load_i64(table + 8 * USED) + pretokens > load_i64(table + 8 * LIMIT):
@@ -163,7 +145,7 @@ def room(table, pretokens, long_bytes):
     return DONE
 
 
-@njit(cache=True)
+@njit
 def first_slot(table, low, high):
     """Address of the slot where a key belongs, which is prefetched."""
     place = slot_hash(low, high) >> as_u64(load_i64(table + 8 * SHIFT))

@@ -17,12 +17,12 @@ from raybpe.kernels.intrinsics import (
     load_i64,
     store64,
 )
-from raybpe.kernels.table import (
+from raybpe.kernels.table import LONG, copy_bytes, first_slot, hash_bytes, put, room, slot_hash
+from raybpe.kernels.table_layout import (
     ARENA,
     DONE,
     GROW_SLOTS,
     LAST,
-    LONG,
     MASKS,
     OVERFLOW,
     RECORDS,
@@ -31,29 +31,24 @@ from raybpe.kernels.table import (
     SLICE,
     SLOTS,
     USED,
-    copy_bytes,
-    first_slot,
-    hash_bytes,
-    put,
-    room,
-    slot_hash,
 )
-
-REHASH, INSERT, ADD, MEASURE, FILL = range(5)
-
-# Words of a request.
-NEXT = 0  # rows or slots done
-TOTAL = 1  # rows or slots in all
-SOURCE = 2  # REHASH: old slots; INSERT: data; ADD: slots of the other table
-SOURCE_SIZE = 3  # INSERT: bytes of data, none of which after them is read
-OFFSETS = 4  # INSERT, FILL: int64 offsets
-COUNTS = 5  # INSERT, FILL: int64 counts
-SOURCE_ARENA = 6  # ADD: arena of the other table
-PARTITIONS = 7  # MEASURE, FILL: how many
-LONGEST = 8  # MEASURE, FILL: longer pretokens are left out
-CURSORS = 9  # MEASURE, FILL: int64 (partitions + 1, 3), see there
-TARGET = 10  # FILL: data
-REQUEST_WORDS = 16
+from raybpe.kernels.table_requests import (
+    ADD,
+    COUNTS,
+    CURSORS,
+    INSERT,
+    LONGEST,
+    MEASURE,
+    NEXT,
+    OFFSETS,
+    PARTITIONS,
+    REHASH,
+    SOURCE,
+    SOURCE_ARENA,
+    SOURCE_SIZE,
+    TARGET,
+    TOTAL,
+)
 
 _BYTES = np.uint64((1 << 56) - 1)
 _U32 = np.uint64(32)
@@ -65,7 +60,7 @@ _CROWDED = 16
 _CROWDED_USE = 64  # … but not when fewer than 1 in 64 slots are in use: growing would not help
 
 
-@njit(cache=True)
+@njit
 def _rehash(table, request):
     """Move all slots from SOURCE into the table's empty ones."""
     slots = load_i64(table + 8 * SLOTS)
@@ -86,7 +81,7 @@ def _rehash(table, request):
     return DONE
 
 
-@njit(cache=True)
+@njit
 def _short_key(where, length, readable, masks):
     """Key words of at most SHORT bytes, of which `readable` or more can be read."""
     mask = masks + 32 * length
@@ -104,7 +99,7 @@ def _short_key(where, length, readable, masks):
     return low, high | load64(mask + 16)
 
 
-@njit(cache=True)
+@njit
 def _crowded(table, passed, pretokens):
     """Whether probing takes so long that the table should grow before it is full."""
     slots = load_i64(table + 8 * LAST) >> 5
@@ -112,7 +107,7 @@ def _crowded(table, passed, pretokens):
     return passed > _CROWDED * pretokens + SLICE and used * _CROWDED_USE > slots
 
 
-@njit(cache=True)
+@njit
 def _insert(table, request):
     """Add rows: bytes OFFSETS[i] to OFFSETS[i + 1] of SOURCE, COUNTS[i] times."""
     data = load_i64(request + 8 * SOURCE)
@@ -157,7 +152,7 @@ def _insert(table, request):
     return DONE
 
 
-@njit(cache=True)
+@njit
 def _add(table, request):
     """Add the slots of another table."""
     source = load_i64(request + 8 * SOURCE)
@@ -203,7 +198,7 @@ def _add(table, request):
     return DONE
 
 
-@njit(cache=True)
+@njit
 def _length(high):
     """Length in bytes of the pretoken with this second key word."""
     if as_i64(high) < 0:
@@ -211,7 +206,7 @@ def _length(high):
     return as_i64(high >> _U56) & 0x3F
 
 
-@njit(cache=True)
+@njit
 def _cursor(request, low, high):
     """(partition, address of its cursor); rows that are too long have the last cursor."""
     partitions = load_i64(request + 8 * PARTITIONS)
@@ -221,7 +216,7 @@ def _cursor(request, low, high):
     return part, load_i64(request + 8 * CURSORS) + 24 * part
 
 
-@njit(cache=True)
+@njit
 def _measure(table, request):
     """Count the rows and bytes of each partition, in its cursor."""
     slot = load_i64(table + 8 * SLOTS)
@@ -236,7 +231,7 @@ def _measure(table, request):
     return DONE
 
 
-@njit(cache=True)
+@njit
 def _fill(table, request):
     """Write each partition's rows; of those that are too long, only the counts.
 
@@ -272,7 +267,7 @@ def _fill(table, request):
     return DONE
 
 
-@njit(cache=True, nogil=True)
+@njit
 def run(operation, table, request):
     """Do what a request says with a table; both are addresses. Returns a code of `table`."""
     if operation == REHASH:

@@ -27,7 +27,7 @@ _U62 = np.uint64(62)
 _U63 = np.uint64(63)
 
 
-@njit(cache=True)
+@njit
 def _well_formed(data, at, end):
     """1 if data[at:end] is well-formed, else 0."""
     expected = ZERO  # bits of the next block that must be continuation bytes
@@ -63,7 +63,7 @@ def _well_formed(data, at, end):
     return 1 if expected == ZERO else 0
 
 
-@njit(cache=True, nogil=True)
+@njit
 def first_invalid(data, starts, ends, documents):
     """Index of the first document that is not well-formed UTF-8, or -1.
 
@@ -76,7 +76,7 @@ def first_invalid(data, starts, ends, documents):
     return -1
 
 
-@njit(cache=True)
+@njit
 def _character(where, readable):
     """Length of the character at an address, 0 if it is not valid or longer than `readable`."""
     word = load32(where)
@@ -101,7 +101,7 @@ def _character(where, readable):
     return length if length <= readable else 0
 
 
-@njit(cache=True, nogil=True)
+@njit
 def split_invalid(data, start, end, run_starts, run_ends, histogram):
     """Find the runs of valid characters in data[start:end] and count the invalid bytes.
 

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from raybpe.kernels import merge, merge_rebuild
+from raybpe.kernels import entries
 from raybpe.kernels import merge_state as state
-from raybpe.kernels.intrinsics import address
-from raybpe.kernels.merge_pairs import EMPTY
+from raybpe.kernels.entry import address
 
 Array = npt.NDArray[Any]
 
@@ -59,6 +58,11 @@ class Words:
     groups: int
 
 
+def symbol_bits(max_merges: int) -> int:
+    """Width of a symbol, 16 or 32 bits: every id and two marks must fit."""
+    return 16 if 256 + max_merges + 2 <= 1 << 16 else 32
+
+
 class Workspace:
     """Arrays and state block of one training; `merge` until it says what it needs."""
 
@@ -80,8 +84,10 @@ class Workspace:
         self._block = np.zeros(state.WORDS_OF_STATE, np.int64)
         self._tuning = tuning
         sentinel = 256 + max_merges
-        wide = tuning.wide_symbols or sentinel + 2 > 1 << 16
-        self._unit: np.uint16 | np.uint32 = np.uint32(0) if wide else np.uint16(0)
+        width = 32 if tuning.wide_symbols else symbol_bits(max_merges)
+        self._symbol = np.dtype(f"uint{width}")
+        self._kernel = entries.merge[width]
+        self._rebuild_kernel = entries.merge_rebuild[width]
 
         self._set(state.CELLS, words.cells)
         self._set(state.SENTINEL, sentinel)
@@ -98,7 +104,7 @@ class Workspace:
         """Merge until `target` merges are made or `work` list entries seen; returns a code."""
         self._set(state.TARGET, target)
         self._set(state.WORK, work)
-        return self._run(merge.MERGE)
+        return self._run(state.MERGE)
 
     @property
     def made(self) -> int:
@@ -145,7 +151,7 @@ class Workspace:
         self._arrays.pop(state.POOL)
         self._count_pairs()
         counted, numbers = self._arrays[state.PAIRS], self._arrays[state.PAIR_LISTS]
-        listed = (counted[0::2] != EMPTY) & (counted[1::2] >= threshold)
+        listed = (counted[0::2] != state.EMPTY) & (counted[1::2] >= threshold)
         pairs = int(np.count_nonzero(listed))
         places = int(numbers[listed].sum(dtype=np.int64))
         self._make_longest(int(numbers[listed].max(initial=0)))
@@ -154,7 +160,7 @@ class Workspace:
         self._point(state.OLD, counted)
         self._point(state.OLD_LISTS, numbers)
         self._set(state.OLD_SIZE, len(numbers))
-        self._run_rebuild(merge_rebuild.FILL_LISTS)
+        self._run_rebuild(state.FILL_LISTS)
 
     # --- making ---------------------------------------------------------------------------------
 
@@ -187,7 +193,7 @@ class Workspace:
     ) -> None:
         cells, groups, order = words.cells, words.groups, words.order
         head_cells = min(cells, _HEAD_CELLS) if cells > 1 else 0
-        self._make(state.SYMBOLS, cells, self._unit.dtype, zero=False)
+        self._make(state.SYMBOLS, cells, self._symbol, zero=False)
         self._make(state.GROUP_BEGINS, groups + 1, np.int64)
         self._make(state.GROUP_COUNTS, groups, np.int64)
         self._make(state.BLOCK_GROUPS, (cells >> 8) + 1, np.uint32)
@@ -205,9 +211,9 @@ class Workspace:
         }
         for name, array in inputs.items():
             self._point(name, array)
-        self._run(merge.BUILD)
+        self._run(state.BUILD)
         if cells > 1:
-            self._run(merge.INDEX_GROUPS)
+            self._run(state.INDEX_GROUPS)
 
     def _make_lists(self) -> None:
         """Tables, lists and heap of the byte pairs."""
@@ -217,9 +223,9 @@ class Workspace:
         self._make_longest(int(numbers.max(initial=0)))
         self._make_pairs(pairs)
         self._make_pool(pairs, int(numbers.sum(dtype=np.int64)))
-        self._run(merge.START_LISTS)
+        self._run(state.START_LISTS)
         self._make(state.BATCH, 512, np.uint32)
-        self._run(merge.FILL_BYTE_LISTS)
+        self._run(state.FILL_BYTE_LISTS)
         self._arrays.pop(state.BATCH)
         self._arrays.pop(state.BYTE_PAIR_COUNTS)
         self._arrays.pop(state.BYTE_PAIR_PLACES)
@@ -227,13 +233,13 @@ class Workspace:
     def _make_longest(self, places: int) -> None:
         """Scratch for the longest list; lists made later are shorter than their parent's."""
         self._make(state.PLACES, places + 1, np.uint32, zero=False)
-        self._make(state.LEFTS, places, self._unit.dtype, zero=False)
-        self._make(state.RIGHTS, places, self._unit.dtype, zero=False)
+        self._make(state.LEFTS, places, self._symbol, zero=False)
+        self._make(state.RIGHTS, places, self._symbol, zero=False)
 
     def _make_pairs(self, pairs: int) -> None:
         """An empty pair table with room for at least `pairs` and some more."""
         bits = max(2 * (pairs + self._tuning.room), 4).bit_length()
-        self._make(state.PAIRS, 2 << bits, np.int64, zero=False).fill(EMPTY)
+        self._make(state.PAIRS, 2 << bits, np.int64, zero=False).fill(state.EMPTY)
         self._make(state.PAIR_LISTS, 1 << bits, np.uint32, zero=False)
         self._set(state.PAIR_BITS, bits)
         self._set(state.PAIRS_USED, 0)
@@ -256,10 +262,10 @@ class Workspace:
         bits = min(_SKETCH_BITS, max(self._get(state.CELLS).bit_length(), 4))
         self._make(state.SKETCH, 1 << bits, np.int64)
         self._set(state.SKETCH_BITS, bits)
-        self._run_rebuild(merge_rebuild.SKETCH_PAIRS)
+        self._run_rebuild(state.SKETCH_PAIRS)
         room = max(self._tuning.room, int(np.count_nonzero(self._arrays[state.SKETCH])) // 8)
         self._make_pairs(room)
-        while self._run_rebuild(merge_rebuild.COUNT_PAIRS) == state.PAIRS_FULL:
+        while self._run_rebuild(state.COUNT_PAIRS) == state.PAIRS_FULL:
             room *= 2
             self._make_pairs(room)
         self._arrays.pop(state.SKETCH)
@@ -269,12 +275,12 @@ class Workspace:
     def _grow_pairs(self) -> None:
         """Move the pairs that can still be merged to a table with room for what is needed."""
         old, old_lists = self._arrays[state.PAIRS], self._arrays[state.PAIR_LISTS]
-        kept = int(np.count_nonzero((old[0::2] != EMPTY) & (old[1::2] >= self.threshold)))
+        kept = int(np.count_nonzero((old[0::2] != state.EMPTY) & (old[1::2] >= self.threshold)))
         self._point(state.OLD, old)
         self._point(state.OLD_LISTS, old_lists)
         self._set(state.OLD_SIZE, len(old_lists))
         self._make_pairs(kept + max(int(kept * GROWTH / 2), self._get(state.NEEDED)))
-        self._run(merge.MOVE_PAIRS)
+        self._run(state.MOVE_PAIRS)
 
     def _make_pool_room(self) -> None:
         """Compact; drop stale entries too if that was not enough; grow if that was not either."""
@@ -298,7 +304,7 @@ class Workspace:
         self._point(state.OLD, old)
         self._set(state.FILTER, drop_stale)
         self._make(state.RECORDS, len(old), np.int64, zero=False)
-        self._run(merge.COMPACT)
+        self._run(state.COMPACT)
 
     def _grow(self, name: int, used_name: int, room_name: int, width: int) -> None:
         """Grow an array of `width` values per item, at least by what is needed."""
@@ -312,10 +318,10 @@ class Workspace:
     # --- the state block ------------------------------------------------------------------------
 
     def _run(self, operation: int) -> int:
-        return int(merge.run(operation, address(self._block), self._unit))
+        return self._kernel(operation, address(self._block), 0)
 
     def _run_rebuild(self, operation: int) -> int:
-        return int(merge_rebuild.run_rebuild(operation, address(self._block), self._unit))
+        return self._rebuild_kernel(operation, address(self._block), 0)
 
     def _get(self, name: int) -> int:
         return int(self._block[name])

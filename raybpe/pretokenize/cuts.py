@@ -22,15 +22,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from raybpe.kernels.cuts import (
-    NEED_MORE,
-    NONE,
-    RECORD_BYTES,
-    RECORDS,
-    find_last_cut,
-    find_next_cut,
-)
-from raybpe.kernels.intrinsics import address
+from raybpe.kernels.cut_layout import NEED_MORE, NONE, RECORD_BYTES, RECORDS
+from raybpe.kernels.entries import find_last_cut, find_next_cut
+from raybpe.kernels.entry import address
 from raybpe.pretokenize.compile import DEAD, Automaton
 
 _CHARACTER = 4  # bytes of the longest

@@ -25,10 +25,10 @@ import numpy.typing as npt
 import regex
 
 from raybpe.block import Block
-from raybpe.kernels import scan_state
-from raybpe.kernels.intrinsics import address
+from raybpe.kernels import entries, scan_state
+from raybpe.kernels.entry import address
 from raybpe.kernels.scanner import Scanner
-from raybpe.kernels.specials import compile_specials
+from raybpe.kernels.special_table import compile_specials
 from raybpe.pretokenize.code_points import UNICODE_KEY
 from raybpe.pretokenize.compile import compile_pattern, equivalent
 from raybpe.pretokenize.cuts import Cutter
@@ -141,7 +141,7 @@ class Pretokenizer:
 
     def _scan(self, piece: bytes) -> Iterator[bytes]:
         assert self.scanner is not None
-        scan = _scan_function(self.scanner)
+        scan = entries.scan_gpt2 if self.scanner.kind == "gpt2" else entries.scan_automaton
         block = Block.of(piece)
         output = np.empty(scan_state.CAPACITY, np.uint64)
         state = np.zeros(scan_state.WORDS, np.int64)
@@ -152,11 +152,11 @@ class Pretokenizer:
         finished = 0
         while not finished:
             finished = scan(address(state))
-            entries = output[: state[scan_state.COUNT]].tolist()
-            for here, following in pairwise(entries):
+            starts = output[: state[scan_state.COUNT]].tolist()
+            for here, following in pairwise(starts):
                 if not here & _GAP:
                     yield piece[here : following & ~_GAP]
-            output[0] = entries[-1]  # its span is still open; scanners look back at it
+            output[0] = starts[-1]  # its span is still open; scanners look back at it
             state[scan_state.COUNT] = 1
 
 
@@ -174,15 +174,6 @@ def _splitter(tokens: Sequence[bytes]) -> re.Pattern[bytes] | None:
     if not tokens:
         return None
     return re.compile(b"|".join(re.escape(token) for token in sorted(tokens, key=len)[::-1]))
-
-
-def _scan_function(scanner: Scanner):  # type: ignore[no-untyped-def]  # a jitted function
-    """The kernel; only what is used gets loaded."""
-    if scanner.kind == "gpt2":
-        from raybpe.kernels.scan_gpt2 import scan
-    else:
-        from raybpe.kernels.scan_automaton import scan
-    return scan
 
 
 def _compiled(pattern: str) -> Arrays:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import regex
 
-from raybpe.kernels.scan_gpt2 import LETTER, NUMBER, RANGES, TABLE_BYTES, WHITE
+from raybpe.kernels.gpt2_layout import LETTER, NUMBER, RANGES, TABLE_BYTES, WHITE
 from raybpe.pretokenize.table_cache import cached_arrays
 
 _PROPERTIES = ((r"\p{L}+", LETTER), (r"\p{N}+", NUMBER), (r"\s+", WHITE))

@@ -20,8 +20,8 @@ import numpy.typing as npt
 from raybpe.block import PADDING_BYTES, Block
 from raybpe.config import InvalidUtf8
 from raybpe.errors import InvalidUtf8Error
-from raybpe.kernels.intrinsics import address
-from raybpe.kernels.utf8 import first_invalid, split_invalid
+from raybpe.kernels.entries import first_invalid, split_invalid
+from raybpe.kernels.entry import address
 
 Integers = npt.NDArray[np.int64]
 

@@ -11,8 +11,6 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,9 +19,10 @@ import regex
 
 from raybpe.block import PADDING_BYTES, Block
 from raybpe.errors import UsageError
+from raybpe.kernels import entries
 from raybpe.kernels.encode_state import SLACK
-from raybpe.kernels.intrinsics import address
-from raybpe.kernels.utf8 import first_invalid
+from raybpe.kernels.entries import first_invalid
+from raybpe.kernels.entry import address
 from raybpe.pretokenize import pretokenizer
 from raybpe.pretokenize.utf8 import clean_block
 from raybpe.tokenizer.encoder_tables import EncoderTables, id_dtype
@@ -32,7 +31,6 @@ from raybpe.tokenizer.vocabulary import Vocabulary
 from raybpe.tokenizer.worker import SMALL_TEXT, Ids, Worker
 
 if TYPE_CHECKING:
-    from raybpe.kernels.scanner import Scanner
     from raybpe.pretokenize import Pattern
     from raybpe.pretokenize.engines import Pretokenizer
 
@@ -60,9 +58,9 @@ class Encoder:
         self._idle: list[Worker] = []
         scanner = pretokenizer(pattern, self._all_specials).scanner
         self._matcher = None if scanner else regex.compile(pattern.regex)
-        driver = _driver(scanner)
+        driver = entries.encode[scanner.kind if scanner else "listed"]
         self._tables = EncoderTables(vocabulary, scanner, driver, ignore_merges)
-        self._run_text = driver.run_text
+        self._run_text = driver.run_text.function
         self._small_text = SMALL_TEXT if scanner else 0
 
     def encode_list(self, text: str | bytes, specials: tuple[str, ...] | None = None) -> list[int]:
@@ -280,12 +278,6 @@ class Encoder:
         """Special tokens and their ids as kernels take them."""
         ids = [self.vocabulary.special_tokens[text] for text in specials]
         return pretokenizer(self.pattern, specials).specials, np.array(ids, np.int32)
-
-
-def _driver(scanner: Scanner | None) -> ModuleType:
-    """The encode driver of a scanner; only what is used gets loaded."""
-    name = f"encode_{scanner.kind}" if scanner else "encode_listed"
-    return import_module(f"raybpe.kernels.{name}")
 
 
 def _block(data: npt.NDArray[np.uint8], start: int, end: int) -> Block:

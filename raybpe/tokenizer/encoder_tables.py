@@ -7,19 +7,17 @@ Read-only arrays. Memory: 34 to 68 bytes per merge, 4 bytes per id, 0.5 MB for p
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import ModuleType
 
 import numpy as np
 import numpy.typing as npt
 
 from raybpe.block import PADDING_BYTES
 from raybpe.kernels import encode_state as word
-from raybpe.kernels.encode_cache import fill
-from raybpe.kernels.encode_merge import fill_pairs
-from raybpe.kernels.intrinsics import address
+from raybpe.kernels import entries
+from raybpe.kernels.entry import address
 from raybpe.kernels.scan_state import STATE_WORDS
 from raybpe.kernels.scanner import Scanner
-from raybpe.kernels.table import key_masks
+from raybpe.kernels.table_layout import key_masks
 from raybpe.tokenizer.vocabulary import Vocabulary
 
 _LINE = 64  # bytes of a cache line
@@ -61,7 +59,9 @@ class WholeTokens:
         state[word.TABLE], state[word.SHIFT] = address(slots), slot_shift(len(slots))
         state[word.ARENA], state[word.ARENA_SIZE] = address(arena), len(arena) - word.SLACK
         state[word.MASKS], state[word.WIDTH] = address(masks), 2
-        fill(address(state), address(text), address(offsets), address(ids), len(tokens))
+        entries.fill_cache(
+            address(state), address(text), address(offsets), address(ids), len(tokens)
+        )
         return cls(slots, arena, slot_shift(len(slots)))
 
 
@@ -69,7 +69,7 @@ class EncoderTables:
     """The vocabulary as the encode kernels read it.
 
     Attributes:
-        driver: module of the encode driver: its `run` and `run_text`.
+        driver: the kernels that encode with it.
         scanner: the pattern's scanner.
         byte_ids: int32 (256,).
         byte_pairs: uint64 (65536,), rank << 32 | result of each pair of bytes, or NONE.
@@ -85,7 +85,7 @@ class EncoderTables:
         self,
         vocabulary: Vocabulary,
         scanner: Scanner | None,
-        driver: ModuleType,
+        driver: entries.EncodeDriver,
         ignore_merges: bool,
     ) -> None:
         merges = vocabulary.merge_ids
@@ -96,7 +96,15 @@ class EncoderTables:
         self.pairs: npt.NDArray[np.uint64] = np.full((1 << bits, 2), word.NONE)
         self.filter_bits: npt.NDArray[np.uint64] = np.zeros((1 << bits) // 8, np.uint64)
         self.pair_shift = 64 - bits
-        fill_pairs(merges, self.pairs, self.pair_shift, self.filter_bits)
+        rows = np.ascontiguousarray(merges, np.int32)
+        entries.fill_pairs(
+            address(rows),
+            len(rows),
+            address(self.pairs),
+            self.pair_shift,
+            address(self.filter_bits),
+            len(self.filter_bits),
+        )
         self.byte_pairs = _byte_pairs(merges, vocabulary.byte_ids, vocabulary.id_limit)
         self.lengths: npt.NDArray[np.int32] = np.zeros(vocabulary.id_limit, np.int32)
         self.lengths[list(vocabulary.tokens)] = [len(t) for t in vocabulary.tokens.values()]

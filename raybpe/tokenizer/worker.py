@@ -15,11 +15,9 @@ import numpy.typing as npt
 from raybpe.block import PADDING_BYTES
 from raybpe.errors import CapacityError
 from raybpe.kernels import encode_state as word
-from raybpe.kernels import scan_state
-from raybpe.kernels.encode import begin_documents
-from raybpe.kernels.encode_cache import move
-from raybpe.kernels.intrinsics import address
-from raybpe.kernels.table import key_masks
+from raybpe.kernels import entries, scan_state
+from raybpe.kernels.entry import address
+from raybpe.kernels.table_layout import key_masks
 from raybpe.tokenizer.encoder_tables import EncoderTables, empty_slots, slot_shift
 
 CACHE_BYTES = 64 << 20
@@ -122,7 +120,7 @@ class Worker:
             self._point(word.ENDS_OUT, token_ends)
         self._use_ids(output)
         state[word.IDS_USED] = used
-        begin_documents(self.address)
+        entries.begin_documents(self.address)
         try:
             self.finish()
             return self._ids, int(state[word.IDS_USED])
@@ -131,7 +129,7 @@ class Worker:
 
     def finish(self) -> None:
         """Run the kernel to the end of the documents, growing what must grow."""
-        run = self.tables.driver.run
+        run = self.tables.driver.run.function
         while code := run(self.address):
             self.grow(code)
 
@@ -167,7 +165,7 @@ class Worker:
             count = len(slots) * (4 if 4 * slots.nbytes <= CACHE_BYTES else 2)
             more = empty_slots(count)
             used = int(state[word.USED])
-            move(address(slots), len(slots), address(more), slot_shift(count))
+            entries.move_cache(address(slots), len(slots), address(more), slot_shift(count))
             self._set_slots(more)
             state[word.USED] = used
         else:

@@ -10,7 +10,7 @@ from test_compile import by_automaton
 
 from raybpe.block import PADDING_BYTES
 from raybpe.kernels import scan_state
-from raybpe.kernels.intrinsics import address
+from raybpe.kernels.entry import address
 from raybpe.kernels.scan_automaton import scan
 from raybpe.pretokenize import PATTERNS
 from raybpe.pretokenize.compile import compile_pattern

@@ -5,7 +5,7 @@ import pytest
 from numba import njit
 
 from raybpe.kernels import intrinsics as machine
-from raybpe.kernels.intrinsics import address
+from raybpe.kernels.entry import address
 
 TEXT = bytes(range(256)) + b"don't 42 \xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80 \t\n" + bytes(128)
 

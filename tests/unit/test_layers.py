@@ -1,6 +1,8 @@
 """Who may import whom; the arrows of the house point one way."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -69,3 +71,14 @@ def test_the_story_stays_short() -> None:
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_files_stay_small(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= 400
+
+
+def test_numba_is_only_imported_to_compile() -> None:
+    modules = ", ".join(
+        ".".join(("raybpe", *path.relative_to(ROOT).with_suffix("").parts))
+        for path in MODULES
+        if room(path) in ("pretokenize", "counts", "merges", "tokenizer", "formats", "inputs")
+        and path.stem != "__init__"
+    )
+    script = f"import sys, {modules}; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script]).returncode == 0

@@ -15,7 +15,7 @@ from merge_helpers import fast_train
 from numba.core.dispatcher import Dispatcher
 
 from raybpe import reference
-from raybpe.kernels import merge, merge_build, merge_pairs, merge_rebuild, merge_step
+from raybpe.kernels import entries, merge, merge_build, merge_pairs, merge_rebuild, merge_step
 from raybpe.kernels import merge_state as state
 from raybpe.merges.workspace import Tuning, Workspace
 
@@ -87,14 +87,20 @@ def plain_kernel(memory: CheckedMemory) -> dict[str, Any]:
     return names
 
 
+def bind(function: Any, unit: Any) -> Any:
+    """An operation of the kernel for symbols of one width."""
+    return lambda operation, block, _: function(operation, block, unit)
+
+
 @pytest.fixture
 def checked(monkeypatch):
     """Let workspaces run on checked memory."""
     memory = CheckedMemory()
     point, make = Workspace._point, Workspace._make
     plain = plain_kernel(memory)
-    monkeypatch.setattr(merge, "run", plain["run"])
-    monkeypatch.setattr(merge_rebuild, "run_rebuild", plain["run_rebuild"])
+    for width, unit in ((16, np.uint16(0)), (32, np.uint32(0))):
+        for kernels, name in ((entries.merge, "run"), (entries.merge_rebuild, "run_rebuild")):
+            monkeypatch.setitem(kernels, width, bind(plain[name], unit))
 
     def checked_point(self, name, array):
         memory.allow(name, array)

@@ -15,7 +15,7 @@ from raybpe.counts.pretoken_table import PretokenTable, exact_sum
 from raybpe.errors import CapacityError
 from raybpe.kernels import table as layout
 from raybpe.kernels.scanner import Scanner
-from raybpe.kernels.specials import compile_specials
+from raybpe.kernels.special_table import compile_specials
 from raybpe.pretokenize.gpt2_classes import gpt2_tables
 
 PATTERN = regex.compile(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raybpe.kernels import scan_gpt2, scan_state
-from raybpe.kernels.intrinsics import address
+from raybpe.kernels.entry import address
 from raybpe.pretokenize.gpt2_classes import gpt2_tables
 
 PATTERN = regex.compile(

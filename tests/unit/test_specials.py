@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from raybpe.kernels.intrinsics import address
-from raybpe.kernels.specials import compile_specials, next_special
+from raybpe.kernels.entry import address
+from raybpe.kernels.special_table import compile_specials
+from raybpe.kernels.specials import next_special
 
 
 @njit

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 import raybpe
-from raybpe.kernels import compile_cache
+from raybpe.kernels import entries, entry
 
 SCRIPT = """
+import sys
 import numpy as np
-from raybpe.kernels.intrinsics import address
-from raybpe.kernels.utf8 import first_invalid
-assert first_invalid.__module__ == "raybpe.kernels.utf8"
+from raybpe.kernels.entries import first_invalid
+from raybpe.kernels.entry import address
 text, start, end = np.full(200, 65, np.uint8), np.zeros(1, np.int64), np.full(1, 70)
 print(first_invalid(address(text), address(start), address(end), 1), end=" ")
-print("hit" if first_invalid.stats.cache_hits else "compiled", end=" ")
-print(first_invalid.stats.cache_path)
+print("compiled" if "numba" in sys.modules else "linked", end=" ")
+print(first_invalid.path.parent)
 """
 
 
@@ -50,7 +50,7 @@ def test_a_change_in_an_imported_file_compiles_anew(package):
     beside = str(package / "raybpe" / "kernels" / "__pycache__")
     plain = {"NUMBA_CACHE_DIR": ""}
     assert run(package, **plain) == ["-1", "compiled", beside]
-    assert run(package, **plain) == ["-1", "hit", beside]
+    assert run(package, **plain) == ["-1", "linked", beside]
     intrinsics = package / "raybpe" / "kernels" / "intrinsics.py"
     source = intrinsics.read_text()
     changed = source.replace(
@@ -59,14 +59,14 @@ def test_a_change_in_an_imported_file_compiles_anew(package):
     assert changed != source
     intrinsics.write_text(changed)
     assert run(package, **plain)[:2] == ["-1", "compiled"]
-    assert run(package, **plain)[1] == "hit"
+    assert run(package, **plain)[1] == "linked"
 
 
 def test_the_folder_that_numba_is_told_to_use(package, tmp_path):
     folder = tmp_path / "elsewhere"
     assert run(package, NUMBA_CACHE_DIR=str(folder))[1] == "compiled"
     answer = run(package, NUMBA_CACHE_DIR=str(folder))
-    assert answer[1] == "hit"
+    assert answer[1] == "linked"
     assert Path(answer[2]).parent == folder
 
 
@@ -78,17 +78,35 @@ def test_no_folder_at_all_still_runs(package):
     assert not Path(answer[2]).exists()
 
 
+def test_a_damaged_file_is_compiled_anew(package):
+    folder = package / "objects"
+    assert run(package, NUMBA_CACHE_DIR=str(folder))[1] == "compiled"
+    (file,) = folder.rglob("*.o")
+    whole = file.read_bytes()
+    for damaged in (b"", whole[:20], whole[:-1], whole[:5000] + b"?" + whole[5001:]):
+        file.write_bytes(damaged)
+        assert run(package, NUMBA_CACHE_DIR=str(folder))[:2] == ["-1", "compiled"]
+        assert file.read_bytes()[32:] == whole[32:]
+    assert run(package, NUMBA_CACHE_DIR=str(folder))[1] == "linked"
+
+
+def test_every_kernel_has_a_file_of_its_own():
+    kernels = list(entries.every_kernel())
+    assert len(kernels) > 15
+    assert len({kernel.path for kernel in kernels}) == len(kernels)
+
+
 def test_the_stamp_covers_what_is_imported_indirectly(monkeypatch, tmp_path):
     (tmp_path / "a.py").write_text("from raybpe.kernels.b import x\n")
     (tmp_path / "b.py").write_text("from raybpe.kernels import (\n    c,\n    d as e,\n)\n")
-    for name in "cdf":
+    for name in ("c", "d", "f", "compile"):
         (tmp_path / f"{name}.py").write_text("")
-    monkeypatch.setattr(compile_cache, "_SOURCES", tmp_path)
+    monkeypatch.setattr(entry, "_SOURCES", tmp_path)
 
     def stamp() -> str:
-        compile_cache.source_stamp.cache_clear()
-        compile_cache._source.cache_clear()
-        return compile_cache.source_stamp("a")
+        entry.source_stamp.cache_clear()
+        entry._source.cache_clear()
+        return entry.source_stamp("a")
 
     try:
         seen = {stamp()}
@@ -100,5 +118,5 @@ def test_the_stamp_covers_what_is_imported_indirectly(monkeypatch, tmp_path):
         (tmp_path / "f.py").write_text("# not imported\n")
         assert stamp() in seen
     finally:
-        compile_cache.source_stamp.cache_clear()
-        compile_cache._source.cache_clear()
+        entry.source_stamp.cache_clear()
+        entry._source.cache_clear()
