@@ -26,7 +26,6 @@ from raybpe.formats.parts import Parts
 if TYPE_CHECKING:
     from raybpe.pretokenize import Pattern
 
-MAX_MERGES = 2**25
 _DEEPSEEK = (
     r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"""
     r"""| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"""
@@ -106,8 +105,6 @@ class _Reader:
 
     def _pairs(self, merges: list[Any]) -> tuple[list[str], list[str]]:
         """The left and the right parts of all merges."""
-        if len(merges) > MAX_MERGES:
-            self.refuse(f"it has {len(merges):,} merges; at most {MAX_MERGES:,} are read")
         kinds = set(map(type, merges))
         if kinds == {str}:
             merges = [merge.split(" ") for merge in merges]
