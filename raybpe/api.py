@@ -18,17 +18,19 @@ from raybpe.config import (
     SpecialsAt,
     TieBreak,
 )
-from raybpe.counts.counts import Counts
 from raybpe.errors import UsageError
 from raybpe.settings import count_config, run_options, train_config
-from raybpe.tokenizer.tokenizer import Tokenizer
+
+Path = str | os.PathLike[str]
+Inputs = Path | Sequence[Path]
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-Path = str | os.PathLike[str]
-Inputs = Path | Sequence[Path]
-AnyCounts = Counts | Path | Mapping[bytes, int] | Mapping[str, int]
+    from raybpe.counts.counts import Counts
+    from raybpe.tokenizer.tokenizer import Tokenizer
+
+    AnyCounts = Counts | Path | Mapping[bytes, int] | Mapping[str, int]
 
 _COUNT_KEYS = ("pattern", "special_tokens", "invalid_utf8", "max_pretoken_length")
 _TRAIN_KEYS = (
@@ -207,6 +209,11 @@ def count(
 
     Returns:
         Counts, with an Arrow table inside; `save` them, add them, train from them.
+
+    Raises:
+        UsageError: a setting is wrong.
+        InputError: input is missing, empty, or not UTF-8 under the policy `error`.
+        RaybpeError: any other failure, see `raybpe.errors`.
     """
     from raybpe import flow
 
@@ -235,7 +242,15 @@ def train_bpe(
 
 
 def gather_counts(counts: AnyCounts | Sequence[AnyCounts]) -> Counts:
-    """One `Counts` from any of the forms that `train_from_counts` takes."""
+    """One `Counts` from any of the forms that `train_from_counts` takes.
+
+    Raises:
+        UsageError: there are none, or a mapping is no counts.
+        CountsError: a file is corrupt, or several were made with different settings.
+        InputError: a file is missing or unreadable.
+    """
+    from raybpe.counts.counts import Counts
+
     if isinstance(counts, Counts):
         return counts
     if isinstance(counts, Mapping):
@@ -249,7 +264,11 @@ def gather_counts(counts: AnyCounts | Sequence[AnyCounts]) -> Counts:
 
 
 def counting_of(counts: Counts, given: Mapping[str, Any]) -> CountConfig:
-    """The settings that the counts were made with; what is given must agree with them."""
+    """The settings that the counts were made with.
+
+    Raises:
+        UsageError: a setting that is given does not agree with them.
+    """
     if counts.config is None:
         return count_config(**given)
     if given:

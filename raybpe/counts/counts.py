@@ -20,15 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from raybpe.config import CountConfig
-from raybpe.counts.columns import (
-    SCHEMA,
-    Columns,
-    concatenate,
-    exact_sum,
-    from_arrow,
-    take,
-    to_arrow,
-)
+from raybpe.counts.arrow import SCHEMA, from_arrow, to_arrow
+from raybpe.counts.columns import Columns, concatenate, exact_sum, take
 from raybpe.counts.order import canonical_order
 from raybpe.counts.statistics import length_histogram, statistics
 from raybpe.counts.unicode_version import unicode_version

@@ -26,7 +26,8 @@ import pyarrow as pa
 
 from raybpe import storage
 from raybpe.config import CountConfig
-from raybpe.counts.columns import SCHEMA, Columns, concatenate, from_arrow, to_arrow
+from raybpe.counts.arrow import SCHEMA, from_arrow, to_arrow
+from raybpe.counts.columns import Columns, concatenate
 from raybpe.counts.counts import CountedSource, Counts
 from raybpe.errors import CountsError, UsageError
 from raybpe.filesystems import shown

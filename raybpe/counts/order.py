@@ -3,7 +3,8 @@
 import numpy as np
 import pyarrow.compute as pc
 
-from raybpe.counts.columns import Columns, take, to_arrow
+from raybpe.counts.arrow import to_arrow
+from raybpe.counts.columns import Columns, take
 
 
 def canonical_order(columns: Columns) -> Columns:

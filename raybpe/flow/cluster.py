@@ -10,7 +10,8 @@ from typing import Any
 import ray
 
 from raybpe.config import CountConfig, RunOptions, TrainConfig
-from raybpe.counts.columns import Columns, from_arrow, to_arrow
+from raybpe.counts.arrow import from_arrow, to_arrow
+from raybpe.counts.columns import Columns
 from raybpe.errors import ClusterError, RaybpeError
 from raybpe.flow import task_options
 from raybpe.flow.connect import connected

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from raybpe.config import CountConfig, RunOptions, TrainConfig
-from raybpe.counts.columns import Columns, from_arrow, to_arrow
+from raybpe.counts.columns import Columns
 from raybpe.flow.progress import Progress
 from raybpe.flow.steps import Merged, Tally
 
@@ -46,6 +46,7 @@ class Counted:
         """The same as a `Counts`, to save or look at."""
         import pyarrow as pa
 
+        from raybpe.counts.arrow import to_arrow
         from raybpe.counts.counts import CountedSource, Counts
 
         table = pa.concat_tables([to_arrow(columns) for columns in self.columns()])
@@ -55,6 +56,8 @@ class Counted:
     @classmethod
     def of_counts(cls, counts: Counts) -> Counted:
         """From counts made earlier."""
+        from raybpe.counts.arrow import from_arrow
+
         tables = list(from_arrow(counts.table))
         tally = Tally(pretokens=sum(int(columns.counts.sum()) for columns in tables))
         return cls(tally, tables)

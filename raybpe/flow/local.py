@@ -108,7 +108,7 @@ def merge_here(parts: Sequence[Columns], config: TrainConfig, progress: Progress
 def count_texts(texts: Iterable[str | bytes], config: CountConfig, progress: Progress) -> Counted:
     """Count texts in memory; the caller's iterator runs in this thread."""
     from raybpe.counts.pretoken_table import PretokenTable
-    from raybpe.inputs import iterator_blocks
+    from raybpe.inputs.memory import iterator_blocks
 
     warm_counting(config, progress.note)
     table = PretokenTable()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from raybpe.config import TrainConfig
-from raybpe.counts.columns import from_arrow
+from raybpe.counts.arrow import from_arrow
 from raybpe.flow import steps
 from raybpe.flow.steps import Merged
 from raybpe.flow.warm import warm_merging

@@ -3,27 +3,31 @@
 While a run is unfinished its output holds a folder `.raybpe/` with
 
 * ``run.json``: the configuration, the inputs with their sizes, the chunk size and the plan's
-  fingerprint. Written before any work; a later run with anything else is refused, and told the
-  difference.
+  fingerprint. Written before any work. While there are partials, a later run with anything else
+  is refused, and told the difference.
 * ``partial-<hash>.arrow``: summed counts of some chunks, as an Arrow IPC file with one record
   batch per hash partition. Its schema metadata ``raybpe.partial`` is a JSON object: ``run`` (the
   identity of run.json), ``chunks`` (indices that it covers) and ``tally``.
 
 Every file appears whole or not at all (`storage`). Which chunks are done is exactly what the
-partials say; where two overlap, the one that covers more is taken. `finish` removes the folder.
+partials say; where two overlap, the one that covers more is taken. The folder goes when the run is
+done, or fails before it saved anything.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from raybpe.config import CountConfig, RunOptions, TrainConfig
-from raybpe.counts.columns import SCHEMA, Columns, from_arrow, to_arrow
-from raybpe.errors import CountsError, UsageError
+from raybpe.counts.columns import Columns
+from raybpe.errors import CountsError, RaybpeError, UsageError
+from raybpe.filesystems import is_local
 from raybpe.flow.steps import Tally
 
 if TYPE_CHECKING:
@@ -80,6 +84,7 @@ class RunDirectory:
         self._partials: list[Partial] = []
         self.covered: set[int] = set()
         self.covered_before: frozenset[int] = frozenset()
+        self._made_output = False
 
     @property
     def keeps_partials(self) -> bool:
@@ -105,10 +110,12 @@ class RunDirectory:
         from raybpe.inputs import plan_inputs
 
         root = None if options.output is None else storage.join(options.output, FOLDER)
-        earlier = _read_run(root) if root is not None else None
-        if root is not None and earlier is not None and not options.resume:
-            storage.delete(root)
-            earlier = None
+        earlier = None
+        if root is not None and _holds_work(root):
+            if options.resume:
+                earlier = _read_run(root)
+            else:
+                storage.delete(root)
         chunk_bytes = executor.chunk_bytes(options)
         if earlier is not None:
             chunk_bytes = earlier["chunk_bytes"]  # changes no result, only which chunks are done
@@ -134,6 +141,8 @@ class RunDirectory:
         directory = cls(root, plan, identity)
         if root is not None:
             if earlier is None:
+                output = os.path.dirname(root)
+                directory._made_output = is_local(root) and not os.path.exists(output)
                 text = json.dumps(run, indent=1, ensure_ascii=False)
                 storage.write(storage.join(root, RUN_FILE), text.encode())
             else:
@@ -146,7 +155,7 @@ class RunDirectory:
 
         found = []
         for name in storage.names(root):
-            if name.endswith(".arrow"):
+            if _is_partial(name):
                 partial, identity = _read_header(storage.join(root, name))
                 if identity == self.identity:
                     found.append(partial)
@@ -174,6 +183,8 @@ class RunDirectory:
 
     def save_partial(self, chunks: Sequence[int], parts: Sequence[Columns], tally: Tally) -> None:
         """Save counts by hash partition; when this returns, a kill does not lose them."""
+        from raybpe.counts.arrow import to_arrow
+
         uri = self.partial_uri(chunks)
         write_partial(uri, self.identity, chunks, [to_arrow(part) for part in parts], tally)
         self.note_saved(Partial(uri, frozenset(chunks), tally))
@@ -184,12 +195,35 @@ class RunDirectory:
         self._partials.append(partial)
         self.covered |= partial.chunks
 
-    def finish(self) -> None:
-        """Remove what only an unfinished run needs."""
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """The length of a run; at its end nothing stays but finished work of one that failed."""
+        try:
+            yield
+        except BaseException:
+            with suppress(RaybpeError, OSError):
+                if self.root is not None and not _holds_work(self.root):
+                    self._remove()
+                    if self._made_output:
+                        os.rmdir(os.path.dirname(self.root))
+            raise
+        self._remove()
+
+    def _remove(self) -> None:
         if self.root is not None:
             from raybpe import storage
 
             storage.delete(self.root)
+
+
+def _is_partial(name: str) -> bool:
+    return name.endswith(".arrow")
+
+
+def _holds_work(root: str) -> bool:
+    from raybpe import storage
+
+    return any(map(_is_partial, storage.names(root)))
 
 
 def write_partial(
@@ -203,6 +237,7 @@ def write_partial(
     import pyarrow as pa
 
     from raybpe import storage
+    from raybpe.counts.arrow import SCHEMA
 
     header = {"run": identity, "chunks": sorted(chunks), "tally": tally.as_dict()}
     schema = SCHEMA.with_metadata({METADATA_KEY: json.dumps(header)})
@@ -218,6 +253,8 @@ def write_partial(
 def read_partial(uri: str, partition: int) -> list[Columns]:
     """Rows of one hash partition of a partial."""
     import pyarrow as pa
+
+    from raybpe.counts.arrow import from_arrow
 
     return list(from_arrow(pa.Table.from_batches([_open(uri).get_batch(partition)])))
 

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from raybpe.config import CountConfig
-from raybpe.counts.columns import Columns, from_arrow, to_arrow
+from raybpe.counts.arrow import from_arrow, to_arrow
+from raybpe.counts.columns import Columns
 from raybpe.errors import RaybpeError
 from raybpe.flow import checks, steps
 from raybpe.flow.steps import Tally

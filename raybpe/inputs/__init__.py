@@ -2,11 +2,10 @@
 
 plan_inputs(inputs)    files, folders, globs, URIs → `Plan`: chunks of parts, pure data
 read_blocks(chunk)     the documents of a chunk, as blocks of a few megabytes
-iterator_blocks(texts) the same from Python strings or bytes
+memory.iterator_blocks the same from Python strings or bytes
 """
 
 from raybpe.inputs.documents import ReadStats
-from raybpe.inputs.memory import iterator_blocks
 from raybpe.inputs.pieces import Cutter
 from raybpe.inputs.plan import STDIN, Chunk, Part, Plan, Source
 from raybpe.inputs.planning import plan_inputs
@@ -20,7 +19,6 @@ __all__ = [
     "Plan",
     "ReadStats",
     "Source",
-    "iterator_blocks",
     "plan_inputs",
     "read_blocks",
 ]

@@ -16,14 +16,12 @@ import pyarrow as pa
 
 from raybpe.block import Block
 from raybpe.errors import InputError
-from raybpe.inputs.documents import ReadStats, documents_of, holds_records
+from raybpe.inputs.documents import JSON_HEAD_BYTES, ReadStats, documents_of, holds_records
 from raybpe.inputs.forms import BINARY_SUFFIXES, SNIFF_BYTES, form_of, suffix
 from raybpe.inputs.pieces import READ_BYTES, Cutter, LineCutter, cut_stream
 from raybpe.inputs.plan import ALL, Part
 from raybpe.inputs.streams import Stream, open_member
 from raybpe.inputs.tables import table_blocks
-
-JSON_HEAD_BYTES = 2**20  # the first record of a .json file is looked for in this much
 
 
 def tar_blocks(stream: Stream, part: Part, cutter: Cutter, stats: ReadStats) -> Iterator[Block]:

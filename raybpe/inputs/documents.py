@@ -25,6 +25,7 @@ import orjson
 from raybpe.block import PADDING_BYTES, Block
 from raybpe.errors import InputError
 
+JSON_HEAD_BYTES = 2**20  # the first record of a .json file is looked for in this much
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 

@@ -8,12 +8,10 @@ from dataclasses import replace
 
 from raybpe.errors import InputError, UsageError
 from raybpe.filesystems import RangeFile, shown, split_query
-from raybpe.inputs.archives import JSON_HEAD_BYTES
-from raybpe.inputs.documents import holds_records
+from raybpe.inputs.documents import JSON_HEAD_BYTES, holds_records
 from raybpe.inputs.find import Found, find_files
 from raybpe.inputs.forms import form_of
 from raybpe.inputs.plan import ALL, DIVISIBLE, STDIN, Part, Plan, Source, group, split_bytes
-from raybpe.inputs.streams import open_stream
 
 
 def plan_inputs(
@@ -89,6 +87,8 @@ def _whole(found: Found, documents: str, field: str) -> Part:
 
 def _settle_json(part: Part) -> Part:
     """Decide whether a .json file holds JSON lines or is text."""
+    from raybpe.inputs.streams import open_stream
+
     with RangeFile(part.uri) as file, open_stream(file, part.compression) as stream:
         records = holds_records(stream.read(JSON_HEAD_BYTES), part.field)
     return replace(part, format="jsonl" if records else part.documents)  # type: ignore[arg-type]

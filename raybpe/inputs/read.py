@@ -18,12 +18,9 @@ from typing import cast
 from raybpe.block import Block
 from raybpe.errors import ChangedInputError
 from raybpe.filesystems import RangeFile, shown
-from raybpe.inputs.archives import stream_blocks, tar_blocks
 from raybpe.inputs.documents import ReadStats, documents_of
 from raybpe.inputs.pieces import Cutter, LineCutter, cut_stream, file_range
 from raybpe.inputs.plan import DIVISIBLE, STDIN, Chunk, Part
-from raybpe.inputs.streams import open_stream
-from raybpe.inputs.tables import table_part
 
 
 def read_blocks(chunk: Chunk, cutter: Cutter, stats: ReadStats | None = None) -> Iterator[Block]:
@@ -55,12 +52,17 @@ def _read_part(part: Part, cutter: Cutter, stats: ReadStats) -> Iterator[Block]:
         return
     with open_part(part) as file:
         if part.format in ("parquet", "arrow"):
+            from raybpe.inputs.tables import table_part
+
             yield from table_part(part, stats)
         elif part.compression is None and part.format in DIVISIBLE:
             chosen = _cutter_of(part, cutter)
             pieces = file_range(file, part.start, part.end, chosen, shown(part.uri))
             yield from documents_of(pieces, part.format, part.field, stats)
         else:
+            from raybpe.inputs.archives import stream_blocks, tar_blocks
+            from raybpe.inputs.streams import open_stream
+
             with open_stream(file, part.compression) as stream:
                 if part.format == "tar":
                     yield from tar_blocks(stream, part, cutter, stats)

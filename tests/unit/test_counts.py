@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from raybpe.config import CountConfig
-from raybpe.counts.columns import from_arrow, to_arrow
+from raybpe.counts.arrow import from_arrow, to_arrow
 from raybpe.counts.counts import CountedSource, Counts
 from raybpe.errors import CapacityError, CountsError, UsageError
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from raybpe.config import CountConfig
-from raybpe.counts.columns import SCHEMA
+from raybpe.counts.arrow import SCHEMA
 from raybpe.counts.counts import CountedSource, Counts
 from raybpe.errors import CountsError, InputError, OutputError
 

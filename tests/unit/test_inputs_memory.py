@@ -7,7 +7,8 @@ from input_forms import DOCUMENTS, table
 
 from raybpe.block import PADDING_BYTES
 from raybpe.errors import InputError
-from raybpe.inputs import ReadStats, iterator_blocks
+from raybpe.inputs import ReadStats
+from raybpe.inputs.memory import iterator_blocks
 
 EXPECTED = [text.encode() for text in DOCUMENTS]
 

@@ -15,8 +15,8 @@ import pytest
 
 from raybpe import flow
 from raybpe.config import CountConfig, RunOptions, TrainConfig
-from raybpe.counts.columns import SCHEMA, from_arrow
-from raybpe.errors import ChangedInputError, CountsError, UsageError
+from raybpe.counts.arrow import SCHEMA, from_arrow
+from raybpe.errors import ChangedInputError, CountsError, InvalidUtf8Error, UsageError
 from raybpe.flow import steps
 from raybpe.flow.executor import Executor
 from raybpe.flow.local import LocalExecutor
@@ -174,6 +174,36 @@ def test_no_resume_starts_over(text: str, tmp_path: Path, monkeypatch: pytest.Mo
     assert result.manifest["run"]["chunks"]["resumed"] == 0
     assert result.tokenizer.vocab_size == 300
     assert not (tmp_path / "out" / FOLDER).exists()
+
+
+def test_a_run_that_saved_nothing_binds_nobody(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "out" / FOLDER
+    folder.mkdir(parents=True)
+    for content in ("not json", "{}"):
+        (folder / "run.json").write_text(content)  # as after SIGKILL before anything was saved
+        result = flow.train([text], TrainConfig(300, GPT2), options(tmp_path / "out"))
+        assert result.tokenizer.vocab_size == 300
+    unfinished(text, tmp_path / "out", monkeypatch)
+    (folder / "run.json").write_text("not json")
+    with pytest.raises(UsageError, match="--no-resume"):
+        flow.train([text], CONFIG, options(tmp_path / "out"))
+    flow.train([text], CONFIG, options(tmp_path / "out", resume=False))
+
+
+def test_a_run_that_fails_before_it_saved_anything_leaves_nothing(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"bad \xff byte")
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    for output in (mine, tmp_path / "new"):
+        with pytest.raises(InvalidUtf8Error):
+            flow.train([str(bad)], CONFIG, options(output))
+    assert not list(mine.iterdir())
+    assert not (tmp_path / "new").exists()
+    other = TrainConfig(300, replace(GPT2, invalid_utf8="replace"))
+    flow.train([str(bad)], other, options(mine))
 
 
 def test_finished_run_may_be_repeated_with_other_settings(text: str, tmp_path: Path) -> None:
