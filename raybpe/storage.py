@@ -3,6 +3,7 @@
 A write is all or nothing. Locally the bytes go to a hidden file beside the target
 (`.NAME.PID.RANDOM.tmp`), reach the disk, and are renamed; an object store shows an object only
 when its upload is complete. What was there before stays until then, and stays if writing fails.
+Devices and pipes are not replaced but written to.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ import errno
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from raybpe.errors import InputError, OutputError
 from raybpe.filesystems import (
     attempt,
+    explain,
     is_local,
     local_path,
     resolve,
@@ -26,6 +30,8 @@ from raybpe.filesystems import (
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+COPY_BYTES = 4 * 2**20
 
 
 def join(folder: str, *names: str) -> str:
@@ -43,13 +49,16 @@ def write(path: str, data: bytes | memoryview | pa.Buffer) -> None:
         OutputError: it cannot be written; what was there before is untouched.
         TransientError: a store failed again and again.
     """
-    write_stream(path, lambda sink: sink.write(data))
+    if is_local(path):
+        _write_local(local_path(path), lambda sink: sink.write(data))
+    else:
+        _upload(path, lambda sink: sink.write(data))
 
 
 def write_stream(path: str, produce: Callable[[Any], object]) -> None:
     """Write a file as a whole from a function that is given a writable binary file.
 
-    It may be called again after trouble that passes, so it must produce the same each time.
+    What goes to a store is produced into a temporary file of this machine first.
 
     Raises:
         OutputError: it cannot be written; what was there before is untouched.
@@ -58,21 +67,44 @@ def write_stream(path: str, produce: Callable[[Any], object]) -> None:
     if is_local(path):
         _write_local(local_path(path), produce)
         return
+    with tempfile.TemporaryFile() as whole:
+        try:
+            produce(whole)
+        except OSError as error:
+            raise OutputError(
+                f"cannot write {shown(path)}: a copy in {tempfile.gettempdir()} failed: {error}; "
+                "free some space there, or set TMPDIR"
+            ) from error
+
+        def send(sink: Any) -> None:
+            whole.seek(0)
+            shutil.copyfileobj(whole, sink, COPY_BYTES)
+
+        _upload(path, send)
+
+
+def _upload(path: str, send: Callable[[Any], object]) -> None:
     filesystem, inside = resolve(path)
 
     def put() -> None:
         # By itself Arrow would compress what has a name like .gz.
         with filesystem.open_output_stream(inside, compression=None) as sink:
-            produce(sink)
+            send(sink)
 
     try:
-        attempt(path, put)
+        # In a thread, where Ctrl-C does not reach: a stream that is closed half sent is an object.
+        with ThreadPoolExecutor(1, "raybpe-write") as pool:
+            pool.submit(attempt, path, put).result()
     except InputError as error:
         raise OutputError(f"cannot write {shown(path)}: {error}") from error
 
 
 def _write_local(path: str, produce: Callable[[Any], object]) -> None:
-    folder, name = os.path.split(os.path.abspath(path))
+    if os.path.exists(path) and not os.path.isfile(path):
+        _write_through(path, produce)
+        return
+    target = os.path.realpath(path)  # a link stays, and what it points to is written
+    folder, name = os.path.split(target)
     temporary = os.path.join(folder, f".{name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     try:
         os.makedirs(folder, exist_ok=True)
@@ -80,13 +112,42 @@ def _write_local(path: str, produce: Callable[[Any], object]) -> None:
             produce(sink)
             sink.flush()
             os.fsync(sink.fileno())
-        os.replace(temporary, path)
+        os.replace(temporary, target)
     except OSError as error:
         _discard(temporary)
         raise _cannot_write(path, error) from error
     except BaseException:
         _discard(temporary)
         raise
+
+
+def _write_through(path: str, produce: Callable[[Any], object]) -> None:
+    """Write to a device or pipe, which holds nothing that could be kept and is not replaced."""
+    try:
+        with open(path, "wb") as sink:
+            produce(sink)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
+def _files(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [e.path for e in entries if e.is_file() and not e.name.startswith(".")]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise explain(folder, error) from error
+
+
+def _delete_local(path: str) -> None:
+    try:
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        elif os.path.lexists(path):
+            os.unlink(path)
+    except OSError as error:
+        raise OutputError(f"cannot remove {path}: {error.strerror or error}") from error
 
 
 def _discard(path: str) -> None:
@@ -100,8 +161,11 @@ def _cannot_write(path: str, error: OSError) -> OutputError:
             f"the disk is full: {path} was not written and what was there before is untouched; "
             "free some space, or write elsewhere with --output"
         )
+    reason = error.strerror or str(error)
+    if isinstance(error, (FileExistsError, NotADirectoryError)):
+        reason = "a file is where a folder is needed"
     return OutputError(
-        f"cannot write {path}: {error.strerror or error}; check the folder and its permissions, "
+        f"cannot write {path}: {reason}; check the folder and its permissions, "
         "or write elsewhere with --output"
     )
 
@@ -125,6 +189,8 @@ def read(path: str) -> pa.Buffer:
 
 def exists(path: str) -> bool:
     """Whether a file or folder is there."""
+    if is_local(path):
+        return os.path.exists(local_path(path))
     from pyarrow.fs import FileType
 
     filesystem, inside = resolve(path)
@@ -137,6 +203,8 @@ def names(folder: str) -> list[str]:
 
     Names that begin with a dot, such as unfinished writes, are left out.
     """
+    if is_local(folder):
+        return sorted(map(os.path.basename, _files(local_path(folder))))
     from pyarrow.fs import FileSelector, FileType
 
     filesystem, inside = resolve(folder)
@@ -155,6 +223,9 @@ def delete(path: str) -> None:
     Raises:
         OutputError: it cannot be removed.
     """
+    if is_local(path):
+        _delete_local(local_path(path))
+        return
     from pyarrow.fs import FileType
 
     filesystem, inside = resolve(path)
@@ -181,6 +252,21 @@ def check_writable(folder: str) -> None:
     probe = join(folder, f"write-test-{secrets.token_hex(4)}")
     write(probe, b"raybpe")
     delete(probe)
+
+
+def check_replaceable(path: str) -> None:
+    """The same for a file that is to be written as a whole.
+
+    Raises:
+        OutputError: it is a folder, or nothing can be written beside it.
+    """
+    if not is_local(path):
+        return
+    name = local_path(path)
+    if not name or os.path.isdir(name):
+        raise OutputError(f"cannot write {path!r}: it is a folder; name a file with --output")
+    if os.path.isfile(name) or not os.path.exists(name):
+        check_writable(os.path.dirname(os.path.realpath(name)))
 
 
 def free_bytes(folder: str) -> int | None:

@@ -1,5 +1,6 @@
 """Storage: whole files or none, locally and in an object store."""
 
+import os
 import uuid
 from pathlib import Path
 
@@ -131,3 +132,31 @@ def test_trouble_that_passes_is_tried_again(monkeypatch) -> None:
 )
 def test_errors_are_sorted(uri: str, error: Exception, kind: type) -> None:
     assert type(explain(uri, error)) is kind
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs named pipes")
+def test_pipes_and_links_are_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    storage.check_replaceable(str(pipe))
+    storage.write(str(pipe), b"through")
+    assert os.read(reader, 100) == b"through"
+    os.close(reader)
+    assert pipe.is_fifo()
+    (tmp_path / "link").symlink_to("target")
+    storage.check_replaceable(str(tmp_path / "link"))
+    storage.write(str(tmp_path / "link"), b"one")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_bytes() == b"one"
+    assert sorted(os.listdir(tmp_path)) == ["link", "pipe", "target"]
+
+
+def test_check_replaceable(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"old")
+    for path in ("file", "new"):
+        storage.check_replaceable(str(tmp_path / path))
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"old")]
+    for path in (str(tmp_path), str(tmp_path / "file" / "x"), ""):
+        with pytest.raises(OutputError, match="folder"):
+            storage.check_replaceable(path)
