@@ -7,6 +7,7 @@ import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from input_forms import DOCUMENTS, all_forms, texts
@@ -99,6 +100,22 @@ def test_counts_and_run_files(bucket: tuple[str, str]) -> None:
     storage.delete(f"{base}/run{options}")
     assert not storage.exists(path)
     storage.check_writable(f"{base}/run{options}")
+
+
+def test_what_was_there_stays_when_writing_is_interrupted(bucket: tuple[str, str]) -> None:
+    base, options = bucket
+    path = f"{base}/counts{options}"
+    storage.write(path, b"before")
+
+    def interrupted(sink: Any) -> None:
+        sink.write(b"half")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        storage.write_stream(path, interrupted)
+    assert storage.read(path).to_pybytes() == b"before"
+    storage.write_stream(path, lambda sink: sink.write(b"after"))
+    assert storage.read(path).to_pybytes() == b"after"
 
 
 def test_what_is_missing_is_named(bucket: tuple[str, str]) -> None:
