@@ -2,6 +2,8 @@
 
     ray job submit --address http://127.0.0.1:8265 --working-dir pipelines -- \
         python count_corpus.py s3://bucket/text/en/ --output s3://bucket/counts/en.arrow
+
+Submit the same command again to continue after any failure.
 """
 
 import argparse
@@ -22,6 +24,6 @@ counts = raybpe.count(
     field=given.field,
     chunk_size=given.chunk_size,
     executor="ray",
+    output=given.output,
 )
-counts.save(given.output)
 print(f"{given.output}: {counts.total:,} pretokens, {len(counts):,} distinct")

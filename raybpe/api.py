@@ -201,11 +201,16 @@ def count(
     workers: int | None = None,
     chunk_size: str | int = "64MB",
     fan_in: int = 8,
+    output: Path | None = None,
+    resume: bool = True,
     progress: str = "auto",
     documents: str = "text",
     field: str = "text",
 ) -> Counts:
     """Count the pretokens of files, folders, globs or URIs; keywords as in `train`.
+
+    With an `output`, a file or URI, the counts are saved there, and a run that was killed goes on
+    where it was.
 
     Returns:
         Counts, with an Arrow table inside; `save` them, add them, train from them.

@@ -37,13 +37,14 @@ def count(
     workers: options.Workers = None,
     chunk_size: options.ChunkSize = "64MB",
     fan_in: options.FanIn = 8,
+    resume: options.Resume = True,
     quiet: options.Quiet = False,
     progress_json: options.ProgressJson = False,
 ) -> None:
     """Count pretokens and save the counts, to train from as often as you like."""
     if not inputs:
         raise UsageError("there is no INPUT to count")
-    from raybpe import flow, settings
+    from raybpe import flow, settings, storage
     from raybpe.cli.show import counts_summary
 
     given = options.counting(
@@ -55,12 +56,15 @@ def count(
         workers=workers,
         chunk_size=chunk_size,
         fan_in=fan_in,
+        output=output,
+        resume=resume,
         progress=options.progress(quiet, progress_json),
         documents=documents,
         field=field,
     )
-    counts = flow.count(inputs, settings.count_config(**given), run)
-    counts.save(output)
+    config = settings.count_config(**given)
+    storage.check_replaceable(output)
+    counts = flow.count(inputs, config, run)
     typer.echo(f"{output}: {counts_summary(counts)}")
 
 

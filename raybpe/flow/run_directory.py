@@ -1,6 +1,7 @@
 """The run directory: what a run needs to go on after it was killed.
 
-While a run is unfinished its output holds a folder `.raybpe/` with
+While a run is unfinished its output holds a folder `.raybpe/` (beside a counts file, a folder
+`.counts.arrow.raybpe/`) with
 
 * ``run.json``: the configuration, the inputs with their sizes, the chunk size and the plan's
   fingerprint. Written before any work. While there are partials, a later run with anything else
@@ -109,7 +110,9 @@ class RunDirectory:
         from raybpe import storage
         from raybpe.inputs import plan_inputs
 
-        root = None if options.output is None else storage.join(options.output, FOLDER)
+        root = options.output
+        if root is not None:
+            root = _beside(root) if config is None else storage.join(root, FOLDER)
         earlier = None
         if root is not None and _holds_work(root):
             if options.resume:
@@ -216,6 +219,13 @@ class RunDirectory:
             storage.delete(self.root)
 
 
+def _beside(file: str) -> str | None:
+    if is_local(file) and os.path.exists(file) and not os.path.isfile(file):
+        return None  # a device or a pipe
+    folder, slash, name = file.rpartition("/")
+    return f"{folder}{slash}.{name}{FOLDER}"
+
+
 def _is_partial(name: str) -> bool:
     return name.endswith(".arrow")
 
@@ -315,7 +325,7 @@ def _refuse_differences(earlier: dict[str, Any], now: dict[str, Any], output: st
     if len(differences) > SHOWN_DIFFERENCES:
         shown += f"; and {len(differences) - SHOWN_DIFFERENCES:,} more"
     raise UsageError(
-        f"{output} holds an unfinished run that differs: {shown}. Give the same settings and "
+        f"{output} has an unfinished run that differs: {shown}. Give the same settings and "
         "inputs to continue it, --no-resume to throw it away, or another --output"
     )
 

@@ -56,12 +56,11 @@ def train(
     """
     with executor_for(options, progress_for(options.progress)) as executor:
         directory = RunDirectory.open(inputs, config, config.counting, options, executor)
-        load_ahead(config, options)
-        manifest = Manifest(config, executor)
-        counted = _count(directory, config.counting, executor, manifest)
-        result = _learn(counted, config, options, executor, manifest)
-        directory.finish()
-        return result
+        with directory.used():
+            load_ahead(config, options)
+            manifest = Manifest(config, executor)
+            counted = _count(directory, config.counting, executor, manifest)
+            return _learn(counted, config, options, executor, manifest)
 
 
 def train_from_iterator(
@@ -90,17 +89,19 @@ def train_from_counts(
 
 
 def count(inputs: Sequence[str], config: CountConfig, options: RunOptions = DEFAULTS) -> Counts:
-    """The counting half alone.
+    """The counting half alone; with an `output`, the counts are saved as that file.
 
     Raises:
         As `train`.
     """
     with executor_for(options, progress_for(options.progress)) as executor:
         directory = RunDirectory.open(inputs, None, config, options, executor)
-        counted = _count(directory, config, executor, Manifest(None, executor))
-        counts = counted.as_counts(config)
-        directory.finish()
-        return counts
+        with directory.used():
+            counted = _count(directory, config, executor, Manifest(None, executor))
+            counts = counted.as_counts(config)
+            if options.output is not None:
+                counts.save(options.output)
+            return counts
 
 
 def _count(
