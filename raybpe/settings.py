@@ -137,6 +137,8 @@ def run_options(
     _check_choices(executor=executor, progress=progress, documents=documents)
     if address is not None and executor == "local":
         raise UsageError("--address names a Ray cluster, but --executor is local; drop one of them")
+    if output is not None and not os.fspath(output):
+        raise UsageError("the output is empty; name a folder")
     return RunOptions(
         executor=executor,  # type: ignore[arg-type]
         address=address,

@@ -180,8 +180,8 @@ def test_a_run_that_saved_nothing_binds_nobody(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "out" / FOLDER
-    folder.mkdir(parents=True)
     for content in ("not json", "{}"):
+        folder.mkdir(parents=True)
         (folder / "run.json").write_text(content)  # as after SIGKILL before anything was saved
         result = flow.train([text], TrainConfig(300, GPT2), options(tmp_path / "out"))
         assert result.tokenizer.vocab_size == 300

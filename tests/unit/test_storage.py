@@ -8,7 +8,7 @@ import fsspec
 import pytest
 
 from raybpe import storage
-from raybpe.errors import InputError, OutputError, TransientError
+from raybpe.errors import InputError, OutputError, TransientError, UsageError
 from raybpe.filesystems import attempt, explain, shown, split_query
 
 
@@ -93,6 +93,18 @@ def test_options_stay_at_the_end_and_keys_are_not_shown() -> None:
     assert storage.join(uri, "a", "b") == "s3://key:secret@bucket/run/a/b?region=eu-west-1"
     assert shown(uri) == "s3://bucket/run"
     assert split_query("https://host/a?b=c") == ("https://host/a?b=c", "")
+    assert shown("https://me:secret@host/a?signature=secret") == "https://host/a"
+
+
+@pytest.mark.parametrize("uri", ["https://host/a?signature=secret", "s3://me:secret@bucket/a"])
+def test_errors_of_libraries_do_not_show_keys(uri: str) -> None:
+    assert "secret" not in str(explain(uri, OSError(f"403 forbidden, url={uri}")))
+    assert "secret" not in str(explain(uri, OSError(f"cannot parse {uri}")))
+
+
+def test_options_that_nothing_would_read_are_refused() -> None:
+    with pytest.raises(UsageError, match="no options"):
+        storage.read("memory://folder/a?version=2")
 
 
 def test_trouble_that_passes_is_tried_again(monkeypatch) -> None:
