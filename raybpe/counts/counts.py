@@ -145,7 +145,7 @@ class Counts:
             for part in from_arrow(one.table):
                 seen = np.flatnonzero(part.counts)  # a mapping may list what never occurs
                 table.insert(*(part if len(seen) == len(part.counts) else take(part, seen)))
-        columns = concatenate([Columns(*part) for part in table.export()])
+        columns = concatenate(table.export())
         sources = tuple(source for one in counts for source in one.sources)
         return cls(to_arrow(columns), first.config, sources, first.unicode)
 

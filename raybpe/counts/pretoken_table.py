@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from raybpe.block import PADDING_BYTES, Block
+from raybpe.counts.columns import Columns, exact_sum
 from raybpe.errors import CapacityError
 from raybpe.kernels import count_state, entries, scan_state
 from raybpe.kernels import table_layout as table
@@ -25,7 +26,6 @@ from raybpe.kernels.special_table import compile_specials
 
 Bytes = npt.NDArray[np.uint8]
 Integers = npt.NDArray[np.int64]
-Rows = tuple[Bytes, Integers, Integers]  # data, offsets (n + 1,), counts (n,)
 
 _FIRST_BITS = 16  # 2 MB of slots
 _FAST_BITS = 22  # up to here a table grows fourfold, beyond twofold
@@ -173,7 +173,7 @@ class PretokenTable:
         )
         self._total += total
 
-    def export(self, partitions: int = 1, *, max_length: int | None = None) -> list[Rows]:
+    def export(self, partitions: int = 1, *, max_length: int | None = None) -> list[Columns]:
         """The rows of each partition, as Arrow's large_binary and int64 take them.
 
         The partition of a pretoken depends on its bytes and the number of partitions only. Rows
@@ -189,7 +189,7 @@ class PretokenTable:
         """What an export with this `max_length` leaves out."""
         return self._export(1, max_length)[1]
 
-    def _export(self, partitions: int, max_length: int | None) -> tuple[list[Rows], LeftOut]:
+    def _export(self, partitions: int, max_length: int | None) -> tuple[list[Columns], LeftOut]:
         if partitions < 1:
             raise ValueError(f"cannot export {partitions} partitions")
         cursors = np.zeros((partitions + 1, 3), np.int64)
@@ -216,7 +216,7 @@ class PretokenTable:
         request[asked.COUNTS] = address(counts)
         self._run(asked.FILL, request)
         parts = [
-            (
+            Columns(
                 data[first_byte[part] : first_byte[part] + sizes[part]],
                 offsets[first_row[part] + part : first_row[part + 1] + part + 1],
                 counts[first_row[part] : first_row[part + 1]],
@@ -292,11 +292,6 @@ class PretokenTable:
         self._arena = arena
         self._words[table.ARENA] = address(arena)
         self._words[table.ARENA_SIZE] = size
-
-
-def exact_sum(counts: Integers) -> int:
-    """The sum of int64 that are at least 0, which may pass 2^63 - 1; up to 2^31 of them."""
-    return (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFF_FFFF).sum())
 
 
 def _aligned_zeros(size: int) -> Bytes:

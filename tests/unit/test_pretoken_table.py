@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from raybpe.block import Block
 from raybpe.counts import pretoken_table
-from raybpe.counts.pretoken_table import PretokenTable, exact_sum
+from raybpe.counts.columns import exact_sum
+from raybpe.counts.pretoken_table import PretokenTable
 from raybpe.errors import CapacityError
 from raybpe.kernels import table as layout
 from raybpe.kernels.scanner import Scanner
