@@ -4,24 +4,23 @@ Taking them from `regex` rather than from `unicodedata` is what makes the scanne
 pretokens as the pattern itself, whichever Unicode version either one has.
 """
 
-import sys
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-import regex
 
 from raybpe.kernels.gpt2_layout import LETTER, NUMBER, RANGES, TABLE_BYTES, WHITE
+from raybpe.pretokenize.code_points import UNICODE_KEY, boundaries
+from raybpe.pretokenize.parse import OneOf
 from raybpe.pretokenize.table_cache import cached_arrays
 
-_PROPERTIES = ((r"\p{L}+", LETTER), (r"\p{N}+", NUMBER), (r"\s+", WHITE))
-_SURROGATES = (0xD800, 0xE000)
+_PROPERTIES = ((r"\p{L}", LETTER), (r"\p{N}", NUMBER), (r"\s", WHITE))
 
 
 @lru_cache(maxsize=1)
 def gpt2_tables() -> npt.NDArray[np.uint8]:
     """What `kernels.scan_gpt2` expects at TABLES: uint8 (TABLE_BYTES,), read-only."""
-    key = f"gpt2 classes 2, regex {regex.__version__}, python {sys.version_info[:2]}"
+    key = f"gpt2 classes 3, {UNICODE_KEY}"
     tables = cached_arrays(key, lambda: {"tables": _build()})["tables"]
     if tables.dtype != np.uint8 or tables.shape != (TABLE_BYTES,):
         tables = _build()
@@ -30,14 +29,10 @@ def gpt2_tables() -> npt.NDArray[np.uint8]:
 
 
 def _build() -> npt.NDArray[np.uint8]:
-    low, high = _SURROGATES
-    every = [*range(low), *range(high, sys.maxunicode + 1)]
-    text = "".join(map(chr, every))
-    points = np.array(every)
     tables = np.zeros(TABLE_BYTES, np.uint8)
-    for pattern, number in _PROPERTIES:
-        for match in regex.finditer(pattern, text):
-            tables[points[match.start() : match.end()]] = number
+    for text, number in _PROPERTIES:
+        for start, end in boundaries(OneOf(text)).reshape(-1, 2).tolist():
+            tables[start:end] = number
     tables[RANGES:] = _letter_leads(tables)
     return tables
 
