@@ -134,7 +134,7 @@ def _files(folder: str) -> list[str]:
     try:
         with os.scandir(folder) as entries:
             return [e.path for e in entries if e.is_file() and not e.name.startswith(".")]
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         raise explain(folder, error) from error
@@ -267,13 +267,3 @@ def check_replaceable(path: str) -> None:
         raise OutputError(f"cannot write {path!r}: it is a folder; name a file with --output")
     if os.path.isfile(name) or not os.path.exists(name):
         check_writable(os.path.dirname(os.path.realpath(name)))
-
-
-def free_bytes(folder: str) -> int | None:
-    """Bytes free on the disk of a local folder; None for an object store."""
-    if not is_local(folder):
-        return None
-    path = os.path.abspath(local_path(folder))
-    while not os.path.exists(path):
-        path = os.path.dirname(path)
-    return shutil.disk_usage(path).free

@@ -81,13 +81,6 @@ def test_interrupted_write_leaves_what_was_there(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_free_space(tmp_path: Path) -> None:
-    free = storage.free_bytes(str(tmp_path / "not" / "yet"))
-    assert free is not None
-    assert free > 0
-    assert storage.free_bytes("s3://bucket/run") is None
-
-
 def test_options_stay_at_the_end_and_keys_are_not_shown() -> None:
     uri = "s3://key:secret@bucket/run?region=eu-west-1"
     assert storage.join(uri, "a", "b") == "s3://key:secret@bucket/run/a/b?region=eu-west-1"
