@@ -16,7 +16,8 @@ from pathlib import Path
 from raybpe.config import RunOptions
 from raybpe.counts.unicode_version import unicode_version
 from raybpe.flow.executor import choose
-from raybpe.flow.local import cores, free_memory
+from raybpe.flow.local import cores
+from raybpe.flow.memory import free_memory
 
 NEEDED = ("ray", "numba", "llvmlite", "numpy", "pyarrow", "regex", "typer", "rich", "fsspec")
 OPTIONAL = ("tokenizers", "tiktoken", "transformers")

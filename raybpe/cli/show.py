@@ -70,6 +70,9 @@ def training_summary(result: TrainResult, output: str) -> str:
     rows += [(name, f"{number:,}") for name, number in noted.items() if number]
     seconds = ", ".join(f"{stage} {time:.2f} s" for stage, time in run["seconds"].items())
     rows.append(("time", f"{seconds} ({run['executor']})"))
+    peaks = run["peak_memory_bytes"].items()
+    largest = ", ".join(f"{stage} {peak / 1e6:,.0f} MB" for stage, peak in peaks)
+    rows.append(("memory", f"{largest} in the largest process"))
     return f"{output}\n{table([(f'  {name}', value) for name, value in rows])}"
 
 

@@ -23,6 +23,7 @@ from raybpe.counts.columns import Columns
 from raybpe.errors import CapacityError, RaybpeError, TransientError
 from raybpe.flow import checks, steps
 from raybpe.flow.executor import Counted
+from raybpe.flow.memory import free_memory, peak_memory
 from raybpe.flow.progress import Progress, Stage
 from raybpe.flow.steps import Merged, Tally
 from raybpe.flow.warm import warm_counting, warm_merging
@@ -66,6 +67,7 @@ class LocalExecutor:
             tally.add(partial.tally)
         saved = [part for partial in partials for part in partial.columns]
         columns = _sum(tables, saved, config, tally)
+        tally.peak_memory_bytes = max(tally.peak_memory_bytes, peak_memory())
         return Counted(
             tally,
             [columns],
@@ -255,25 +257,3 @@ def _sum(
         total.insert(*columns)
     # Partials were cleared of long pretokens when they were saved.
     return steps.take_out(total, config, 1, tally)[0]
-
-
-def free_memory() -> int:
-    """Bytes of memory that a process may still take on this machine, cgroup limits included."""
-    try:
-        with open("/proc/meminfo") as lines:
-            free = next(int(line.split()[1]) * 1024 for line in lines if "MemAvailable" in line)
-    except (OSError, StopIteration):
-        return 4 * 2**30
-    for limit, used in (
-        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-        (
-            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-            "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-        ),
-    ):
-        try:
-            with open(limit) as a, open(used) as b:
-                free = min(free, max(int(a.read()) - int(b.read()), 0))
-        except (OSError, ValueError):  # no such limit; "max"
-            continue
-    return free

@@ -2,8 +2,8 @@
 
 Keys: ``format``, ``config`` and its ``fingerprint``, ``pattern`` as text, ``unicode``, ``inputs``
 (URI and size, sorted), ``totals``, and what differs from run to run: ``run`` (executor, workers,
-timings in seconds, versions). Two runs of equal fingerprints over equal inputs have equal
-manifests but for ``run``.
+timings in seconds, the peak memory of each stage's largest process in bytes, versions). Two runs
+of equal fingerprints over equal inputs have equal manifests but for ``run``.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class Manifest:
         self._totals: dict[str, Any] = {}
         self._chunks: dict[str, int] = {}
         self._seconds: dict[str, float] = {}
+        self._peaks: dict[str, int] = {}
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
@@ -51,6 +52,8 @@ class Manifest:
     def counted(self, counted: Counted) -> None:
         """Record what was counted."""
         tally = counted.tally
+        if tally.peak_memory_bytes:
+            self._peaks["count"] = tally.peak_memory_bytes
         self._inputs = [{"uri": uri, "size": size} for uri, size in sorted(counted.sources)]
         self._totals.update(
             text_bytes=tally.text_bytes,
@@ -68,6 +71,7 @@ class Manifest:
     def merged(self, merged: Merged) -> None:
         """Record what was merged."""
         unique, occurrences = merged.rare
+        self._peaks["merge"] = merged.peak_memory_bytes
         self._totals.update(
             unique_pretokens=merged.pretokens + unique,
             longest_pretoken=merged.longest,
@@ -92,6 +96,7 @@ class Manifest:
                 **self.executor.describe(),
                 "chunks": self._chunks,
                 "seconds": self._seconds,
+                "peak_memory_bytes": self._peaks,
                 "versions": versions(),
                 "platform": f"{platform.system()} {platform.machine()}",
             },

@@ -23,6 +23,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from raybpe.config import CountConfig, RunOptions, TrainConfig
@@ -86,6 +87,7 @@ class RunDirectory:
         self.covered: set[int] = set()
         self.covered_before: frozenset[int] = frozenset()
         self._made_output = False
+        self._lock = Lock()
 
     @property
     def keeps_partials(self) -> bool:
@@ -193,10 +195,11 @@ class RunDirectory:
         self.note_saved(Partial(uri, frozenset(chunks), tally))
 
     def note_saved(self, partial: Partial) -> None:
-        """Take a partial that a task has written into account."""
-        self._partials = [one for one in self._partials if not one.chunks & partial.chunks]
-        self._partials.append(partial)
-        self.covered |= partial.chunks
+        """Take a partial that a thread or task has written into account; threads may all call."""
+        with self._lock:
+            self._partials = [one for one in self._partials if not one.chunks & partial.chunks]
+            self._partials.append(partial)
+            self.covered |= partial.chunks
 
     @contextmanager
     def used(self) -> Iterator[None]:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from raybpe.block import Block
 from raybpe.config import CountConfig, TrainConfig
 from raybpe.counts.columns import Columns, concatenate, take
+from raybpe.flow.memory import peak_memory
 
 if TYPE_CHECKING:
     from raybpe.counts.pretoken_table import PretokenTable
@@ -204,6 +205,7 @@ class Merged:
         pretoken_bytes: bytes of those.
         longest: bytes of the longest.
         rare: unique pretokens, and their occurrences, left out by `min_pretoken_count`.
+        peak_memory_bytes: most memory that the process that merged had resident.
     """
 
     left: npt.NDArray[np.int32]
@@ -213,6 +215,7 @@ class Merged:
     pretoken_bytes: int = 0
     longest: int = 0
     rare: tuple[int, int] = (0, 0)
+    peak_memory_bytes: int = 0
 
 
 def start_merging(parts: Sequence[Columns], config: TrainConfig) -> tuple[MergeTrainer, Merged]:
@@ -261,7 +264,13 @@ def advance(trainer: MergeTrainer, seconds: float) -> Iterator[int]:
 
 def finish_merging(trainer: MergeTrainer, merged: Merged) -> Merged:
     """The result of a trainer that is done."""
-    return replace(merged, left=trainer.left, right=trainer.right, counts=trainer.counts)
+    return replace(
+        merged,
+        left=trainer.left,
+        right=trainer.right,
+        counts=trainer.counts,
+        peak_memory_bytes=peak_memory(),
+    )
 
 
 def build_tokenizer(merged: Merged, config: TrainConfig) -> Tokenizer:

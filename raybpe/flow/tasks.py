@@ -7,8 +7,6 @@ driver; tables stay in the object store where they were made.
 
 from __future__ import annotations
 
-import resource
-import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +15,7 @@ from raybpe.counts.arrow import from_arrow, to_arrow
 from raybpe.counts.columns import Columns
 from raybpe.errors import RaybpeError
 from raybpe.flow import checks, steps
+from raybpe.flow.memory import peak_memory
 from raybpe.flow.steps import Tally
 from raybpe.flow.warm import warm_counting
 
@@ -69,9 +68,3 @@ def save_partial(
     from raybpe.flow.run_directory import write_partial
 
     write_partial(uri, identity, chunks, tables, tally)
-
-
-def peak_memory() -> int:
-    """Most memory that this process has had resident, in bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
