@@ -155,6 +155,7 @@ WRONG = [
     (["{text}", "--quiet", "--progress-json"], "contradict"),
     (["{text}", "--nonsense"], "nonsense"),
     (["{text}", "--min-frequency", "0"], "min-frequency"),
+    (["{text}", "--output", ""], "empty"),
 ]
 
 
@@ -165,7 +166,7 @@ def test_wrong_command_lines_end_with_two(
     given = [argument.format(text=trained[0]) for argument in arguments]
     if "--vocab-size" not in given:
         given += ["--vocab-size", "300"]
-    code, out, err = run("train", *given, "-o", tmp_path / "tok")
+    code, out, err = run("train", "-o", tmp_path / "tok", *given)
     assert code == 2, err
     assert out == ""
     assert err.startswith("error: ")
@@ -232,15 +233,20 @@ def test_strict_turns_running_out_into_an_error(run: Run, tmp_path: Path) -> Non
     assert not (tmp_path / "tok2" / "tokenizer.json").exists()
 
 
-def test_unwritable_output_is_refused_before_counting(run: Run, tmp_path: Path) -> None:
+def test_unwritable_output_is_refused_before_counting(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "file"
     file.write_text("in the way")
     text = tmp_path / "text.txt"
     text.write_text("some text")
-    code, _, err = run("train", text, "--vocab-size", 260, "-o", file / "tok", "-q")
-    assert code == 1
-    assert str(file) in err
-    assert file.read_text() == "in the way"
+    monkeypatch.setattr("raybpe.flow.steps.count_chunk", lambda *_: pytest.fail("counted"))
+    for command in (["train", "--vocab-size", 260], ["count"]):
+        code, _, err = run(*command, text, "-o", file / "tok", "-q")
+        assert code == 1
+        assert str(file) in err
+        assert "a file is where a folder is needed" in err
+        assert file.read_text() == "in the way"
 
 
 def test_a_fault_of_ours_is_one_paragraph(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -248,6 +248,19 @@ def test_overlapping_partials_are_counted_once(text: str, tmp_path: Path) -> Non
     assert sorted(sorted(partial.chunks) for partial in opened().partials()) == [[0, 1, 2], [3]]
 
 
+def test_threads_may_all_save_at_once(text: str, tmp_path: Path) -> None:
+    whole = flow.train([text], CONFIG, options(tmp_path / "whole"))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        more = options(tmp_path / "out", workers=16, chunk_bytes=300)
+        result = flow.train([text], CONFIG, more)
+    finally:
+        sys.setswitchinterval(interval)
+    assert result.manifest["totals"] == whole.manifest["totals"]
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
 def test_partial_holds_each_hash_partition(tmp_path: Path) -> None:
     uri = str(tmp_path / "partial-x.arrow")
     tables = [
