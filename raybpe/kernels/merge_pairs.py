@@ -5,11 +5,13 @@ lazy: a pair's count only falls after the step that creates it, so its entry is 
 is put right when it comes to the top.
 """
 
+import numpy as np
+
 from raybpe.kernels import merge_state as state
-from raybpe.kernels.intrinsics import load8, load32, load_i64, store32, store64
+from raybpe.kernels.intrinsics import as_i64, as_u64, load8, load32, load_i64, store32, store64
 from raybpe.kernels.merge_symbols import inner
 
-_MIX = -7046029254386353131  # 2**64 / golden ratio, as int64
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio
 
 
 @inner
@@ -27,7 +29,8 @@ def set_word(block, index, value):
 @inner
 def slot_of(key, bits):
     """Where the search for a key begins in a table of 2**bits slots."""
-    return ((key * _MIX) >> (64 - bits)) & ((1 << bits) - 1)
+    # Unsigned, for this product always overflows, which signed products must not.
+    return as_i64((as_u64(key) * _MIX) >> as_u64(64 - bits))
 
 
 @inner
