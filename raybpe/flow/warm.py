@@ -16,10 +16,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import raybpe
 from raybpe.kernels import entries
 from raybpe.kernels.entry import Kernel
 
@@ -66,9 +67,12 @@ def compile_ahead(config: TrainConfig, exporting: bool) -> None:
     if not missing:
         return
     quiet = subprocess.DEVNULL
+    path = [os.path.abspath(entry) for entry in sys.path if entry]
     process = subprocess.Popen(
         [sys.executable, "-m", "raybpe.flow.warm", *(kernel.path.name for kernel in missing)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        # `-m` looks in the working directory first, where the user may have a regex.py.
+        cwd=Path(raybpe.__file__).parent.parent,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
         stdin=quiet,
         stdout=quiet,
         stderr=quiet,
@@ -136,7 +140,8 @@ def _lock(path: Path) -> Iterator[None]:
         return
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)  # let go by the system if this process dies
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)  # let go by the system if this process dies
         yield
     finally:
         os.close(descriptor)
