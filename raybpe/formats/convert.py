@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from raybpe.errors import UsageError
-from raybpe.formats.dialects import translate
 from raybpe.formats.hf import END_TOKENS, render_hf
-from raybpe.formats.ranks import ranks_of
+from raybpe.formats.ranks import fancy_pattern, ranks_of
 from raybpe.formats.source import Source
 
 if TYPE_CHECKING:
@@ -46,21 +45,10 @@ def to_tiktoken(tokenizer: Tokenizer, ranks: Mapping[bytes, int] | None = None) 
         raise _missing("tiktoken") from None
     return tiktoken.Encoding(
         name=tokenizer.pattern.name or "raybpe",
-        pat_str=fancy_pattern(tokenizer),
+        pat_str=fancy_pattern(tokenizer.pattern),
         mergeable_ranks=dict(ranks_of(tokenizer) if ranks is None else ranks),
         special_tokens=tokenizer.special_tokens,
     )
-
-
-def fancy_pattern(tokenizer: Tokenizer) -> str:
-    """The pattern for tiktoken, which drops text that a pattern does not match.
-
-    The named patterns match every text. Any other gets an alternative for the stretches in between.
-    """
-    pattern = translate(tokenizer.pattern.regex, "regex", "fancy-regex")
-    if tokenizer.pattern.name is not None:
-        return pattern
-    return rf"(?:{pattern})|(?:(?!{pattern})[\s\S])+"
 
 
 def to_transformers(tokenizer: Tokenizer) -> Any:

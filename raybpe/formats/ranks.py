@@ -20,11 +20,13 @@ import numpy.typing as npt
 
 from raybpe.config import MAX_VOCAB_SIZE
 from raybpe.errors import FormatError
+from raybpe.formats.dialects import translate
 from raybpe.formats.files import read_file
 from raybpe.formats.parts import Parts
 from raybpe.formats.source import Source
 
 if TYPE_CHECKING:
+    from raybpe.pretokenize import Pattern
     from raybpe.tokenizer.tokenizer import Tokenizer
 
 _LINE = rb"[A-Za-z0-9+/]+={0,2} [0-9]{1,8}"
@@ -77,12 +79,27 @@ def ranks_of(tokenizer: Tokenizer) -> dict[bytes, int]:
     return ranks
 
 
+def fancy_pattern(pattern: Pattern) -> str:
+    """The pattern for tiktoken, which drops text that a pattern does not match.
+
+    The named patterns match every text. Any other gets an alternative for the stretches in between.
+
+    Raises:
+        FormatError: tiktoken's engine reads it differently.
+    """
+    regex = translate(pattern.regex, "regex", "fancy-regex")
+    if pattern.name is not None:
+        return regex
+    return rf"(?:{regex})|(?:(?!{regex})[\s\S])+"
+
+
 def render_ranks(source: Source) -> bytes:
     """The file.
 
     Raises:
-        FormatError: tiktoken would merge otherwise.
+        FormatError: tiktoken would merge otherwise, or cannot be given the pattern with the file.
     """
+    fancy_pattern(source.tokenizer.pattern)
     ranks = ranks_of(source.tokenizer)
     pieces = [b""] * (2 * len(ranks))
     pieces[0::2] = map(partial(binascii.b2a_base64, newline=False), ranks)

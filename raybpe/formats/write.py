@@ -1,9 +1,9 @@
 """Writing tokenizers: everything into one folder, or one format to a path; all or nothing.
 
 Files are rendered in memory, which finds out what a format cannot hold before anything is written.
-They go to a temporary folder beside the target, are loaded back and compared there, and only then
-renamed into place, one by one, the manifest last. If anything fails before that, what was in the
-target is untouched; nothing is left beside it.
+They go to a temporary folder in or beside the target, are loaded back and compared there, and only
+then renamed into place, one by one, the manifest last. If anything fails before that, what was in
+the target is untouched; nothing is left beside it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from raybpe.formats.listing import render_listing
 from raybpe.formats.manifest import FILE_NAME as MANIFEST
 from raybpe.formats.manifest import render_manifest
 from raybpe.formats.places import local_target
-from raybpe.formats.ranks import render_ranks
+from raybpe.formats.ranks import fancy_pattern, render_ranks
 from raybpe.formats.source import Source
 from raybpe.formats.verify import Verification, verify
 
@@ -91,11 +91,13 @@ def render(tokenizer: Tokenizer, merge_counts: Sequence[int] | None = None) -> R
 
 def files_left_out(pattern: Pattern) -> dict[str, str]:
     """Files that no tokenizer with this pattern can have, and why: to be said before training."""
-    try:
-        pre_tokenizer(pattern)
-    except FormatError as error:
-        return dict.fromkeys(_TRANSFORMERS, str(error))
-    return {}
+    left_out: dict[str, str] = {}
+    for group, check in ((_TRANSFORMERS, pre_tokenizer), (_TIKTOKEN, fancy_pattern)):
+        try:
+            check(pattern)
+        except FormatError as error:
+            left_out.update(dict.fromkeys(group, str(error)))
+    return left_out
 
 
 def write_tokenizer(
@@ -181,8 +183,9 @@ def export_tokenizer(
 
 @contextmanager
 def _temporary_beside(target: Path) -> Iterator[Path]:
-    """A folder on the same file system, removed at the end whatever happens."""
-    parent = target.absolute().parent
+    """A hidden folder on the same file system, removed at the end whatever happens."""
+    # A folder may be a mount, so what goes into it begins in it.
+    parent = target.absolute() if target.is_dir() else target.absolute().parent
     try:
         parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".tmp", dir=parent))
@@ -204,6 +207,11 @@ def _put(folder: Path, files: Mapping[str, bytes]) -> None:
 
 def _move(temporary: Path, target: Path, names: Sequence[str], stale: Sequence[str]) -> None:
     """Move files into place, in order; then remove what an earlier write left of `stale`."""
+    for name in names:
+        if (target / name).is_dir():
+            raise OutputError(
+                f"cannot write {target / name}: it is a folder; what was there before is untouched"
+            )
     try:
         target.mkdir(exist_ok=True)
         for name in names:

@@ -131,6 +131,43 @@ def test_a_pattern_that_an_engine_reads_otherwise_leaves_the_file_out(tmp_path: 
         export_tokenizer(tokenizer, "hf", tmp_path / "x.json")
 
 
+def test_a_pattern_that_no_engine_shares_leaves_the_files_of_both_out(tmp_path: Path) -> None:
+    tokenizer = of_merges([(b"a", b"b")], pattern=r"\X")
+    left_out = set(write_tokenizer(tokenizer, tmp_path / "out").left_out)
+    assert left_out == {
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "special_tokens_map.json",
+        "tokenizer.tiktoken",
+    }
+    assert set(files_left_out(tokenizer.pattern)) == left_out
+    assert read_tokenizer(tmp_path / "out") == tokenizer
+    with pytest.raises(FormatError, match="escape"):
+        export_tokenizer(tokenizer, "tiktoken", tmp_path / "x.tiktoken")
+
+
+def test_a_folder_may_be_a_mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "out").mkdir()
+    real = os.replace
+
+    def replace(source: Path, target: Path) -> None:
+        assert tmp_path / "out" in source.parents, "moved from another file system"
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+    write_tokenizer(trained(), tmp_path / "out")
+    assert names(tmp_path / "out") == FILES
+
+
+def test_a_folder_in_the_way_of_a_file_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "out" / "vocab.json").mkdir(parents=True)
+    (tmp_path / "out" / "tokenizer.json").write_text("old")
+    with pytest.raises(OutputError, match=r"vocab\.json: it is a folder"):
+        write_tokenizer(trained(), tmp_path / "out")
+    assert names(tmp_path / "out") == {"vocab.json", "tokenizer.json"}
+    assert (tmp_path / "out" / "tokenizer.json").read_text() == "old"
+
+
 def test_what_cannot_be_written_is_known_before_training() -> None:
     assert files_left_out(resolve_pattern("cl100k")) == {}
     assert "boundary" in files_left_out(resolve_pattern(r"\b\w+"))["tokenizer.json"]
