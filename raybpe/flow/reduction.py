@@ -54,7 +54,7 @@ class Node:
         chunks: indices of the chunks.
         tally: what was seen in them.
         refs: one object per hash partition; empty when only the partial has the counts.
-        bytes: bytes of the objects.
+        size: bytes of its tables, about.
         uri: the partial, when there is one.
         saving: whether a task was asked to write the partial.
     """
@@ -62,9 +62,14 @@ class Node:
     chunks: frozenset[int]
     tally: Tally
     refs: list[Any] = field(default_factory=list)
-    bytes: int = 0
+    size: int = 0
     uri: str | None = None
     saving: bool = False
+
+    @property
+    def held(self) -> int:
+        """Bytes of its tables in the object store."""
+        return self.size if self.refs else 0
 
 
 @dataclass
@@ -123,7 +128,7 @@ class Reduction:
             chunk for chunk in directory.plan.chunks if chunk.index not in directory.covered
         )
         self._ready = [
-            Node(partial.chunks, partial.tally, uri=partial.uri, saving=True)
+            Node(partial.chunks, partial.tally, [], partial.size, partial.uri, saving=True)
             for partial in directory.partials()
         ]
         self._store_bytes = ray.cluster_resources().get("object_store_memory", 0) * STORE_FRACTION
@@ -192,7 +197,7 @@ class Reduction:
         """Whether tables fill the object store, and could be put elsewhere."""
         if not self._directory.keeps_partials or self._is_whole():
             return False
-        held = sum(node.bytes for node in self._ready)
+        held = sum(node.held for node in self._ready)
         held += sum({id(job): job.held for job in self._pending.values()}.values())
         return bool(held > self._store_bytes)
 
@@ -222,11 +227,12 @@ class Reduction:
         node = Node(frozenset().union(*(one.chunks for one in group)), Tally())
         for one in group:
             node.tally.add(one.tally)
-        held = sum(one.bytes for one in group)
-        memory = task_options.add_memory(held // self._directory.partitions)
+        size = sum(one.size for one in group)
+        memory = task_options.add_memory(size // self._directory.partitions)
         task_options.check_feasible(
-            f"adding counts of {held / 1e9:.1f} GB", memory, "use nodes with more memory"
+            f"adding counts of {size / 1e9:.1f} GB", memory, "use nodes with more memory"
         )
+        held = sum(one.held for one in group)
         uris = [str(one.uri) for one in group if not one.refs]
         name = f"adding the counts of {len(node.chunks):,} chunks"
         job = Job("add", name, node, self._directory.partitions, memory, held)
@@ -280,19 +286,19 @@ class Reduction:
         job.waiting -= 1
         node = job.node
         if job.kind == "count":
-            node.tally, node.bytes = result
+            node.tally, node.size = result
             if job.chunk is not None:
                 advance(job.chunk.bytes)
             checks.check_pattern_matches(node.tally, ray.get(self._config), at_end=False)
         elif job.kind == "add":
             peak, size = result
             node.tally.peak_memory_bytes = max(node.tally.peak_memory_bytes, peak)
-            node.bytes += size
+            node.size += size
         else:
             node.uri = self._directory.partial_uri(sorted(node.chunks))
-            self._directory.note_saved(Partial(node.uri, node.chunks, node.tally))
+            self._directory.note_saved(Partial(node.uri, node.chunks, node.tally, node.size))
             if self._is_short():
-                node.refs, node.bytes = [], 0
+                node.refs = []
             return
         if job.waiting == 0:
             self._ready.append(node)
@@ -332,6 +338,12 @@ def _result(ref: Any, job: Job) -> Any:
             ) from error
         if isinstance(cause, RaybpeError):
             raise cause from None
+        if isinstance(cause, ray.exceptions.OwnerDiedError):
+            raise ClusterError(
+                f"{job.name} could not reach this process. If it is running, the cluster and it "
+                "may not agree on authentication: set RAY_AUTH_MODE to what the cluster was "
+                "started with, token or disabled"
+            ) from error
         raise RaybpeError(f"{job.name} failed: {cause!r}") from error
     except ray.exceptions.RayError as error:
         raise ClusterError(

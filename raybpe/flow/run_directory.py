@@ -53,11 +53,13 @@ class Partial:
         uri: the file.
         chunks: indices of the chunks that it covers.
         tally: what was seen while counting them.
+        size: bytes of its rows, about.
     """
 
     uri: str
     chunks: frozenset[int]
     tally: Tally
+    size: int
 
     @property
     def columns(self) -> list[Columns]:
@@ -148,7 +150,7 @@ class RunDirectory:
             if earlier is None:
                 output = os.path.dirname(root)
                 directory._made_output = is_local(root) and not os.path.exists(output)
-                text = json.dumps(run, indent=1, ensure_ascii=False)
+                text = json.dumps(run, indent=1)
                 storage.write(storage.join(root, RUN_FILE), text.encode())
             else:
                 _refuse_differences(earlier, run, options.output)
@@ -192,7 +194,7 @@ class RunDirectory:
 
         uri = self.partial_uri(chunks)
         write_partial(uri, self.identity, chunks, [to_arrow(part) for part in parts], tally)
-        self.note_saved(Partial(uri, frozenset(chunks), tally))
+        self.note_saved(Partial(uri, frozenset(chunks), tally, sum(part.nbytes for part in parts)))
 
     def note_saved(self, partial: Partial) -> None:
         """Take a partial that a thread or task has written into account; threads may all call."""
@@ -275,15 +277,21 @@ def read_partial(uri: str, partition: int) -> list[Columns]:
 def _open(uri: str) -> Any:
     import pyarrow as pa
 
-    from raybpe.filesystems import resolve
+    from raybpe.filesystems import open_input
 
-    filesystem, path = resolve(uri)
     try:
-        return pa.ipc.open_file(filesystem.open_input_file(path))
+        return pa.ipc.open_file(open_input(uri))
     except pa.ArrowInvalid as error:
         raise CountsError(
             f"{uri} is not a whole Arrow file ({error}); remove it, or start over with --no-resume"
         ) from error
+
+
+def _size(uri: str) -> int:
+    from raybpe.filesystems import resolve
+
+    filesystem, path = resolve(uri)
+    return int(filesystem.get_file_info(path).size)
 
 
 def _batches(uri: str) -> int:
@@ -294,7 +302,8 @@ def _read_header(uri: str) -> tuple[Partial, str]:
     metadata = _open(uri).schema.metadata or {}
     try:
         header = json.loads(metadata[METADATA_KEY])
-        partial = Partial(uri, frozenset(header["chunks"]), Tally(**header["tally"]))
+        size = _size(uri)
+        partial = Partial(uri, frozenset(header["chunks"]), Tally(**header["tally"]), size)
         return partial, str(header["run"])
     except (KeyError, TypeError, ValueError) as error:
         raise CountsError(

@@ -11,9 +11,12 @@ from typing import Any
 from raybpe.errors import ClusterError, TransientError
 
 MAX_RETRIES = 5  # lost workers and nodes; spot machines spend them quickly
-WORKER_BYTES = 350 * 2**20  # Python with Ray, Arrow, Numba and loaded kernels
-BYTES_PER_CHUNK_BYTE = 3  # table and exported columns of text with few repetitions
-BYTES_PER_ADDED_BYTE = 3  # a table takes 1.5 times its columns, and twice that while it grows
+# Measured as peaks of processes, tables of the object store that they map left out.
+WORKER_BYTES = 250 * 2**20  # 155 MB with Ray, Arrow and kernels; buffers of readers 60 MB
+BYTES_PER_CHUNK_BYTE = 6  # random words 5.7, multilingual text 1.4, English 0.3
+LARGE_CHUNK_BYTES = 128 * 10**6  # from here on, text repeats itself
+BYTES_PER_LATER_BYTE = 1  # of files that cannot be cut, such as compressed ones
+BYTES_PER_ADDED_BYTE = 5  # 3 to 4: a table, the same while it grows, and the rows copied out
 
 
 def retrying(name: str, memory: int) -> dict[str, Any]:
@@ -28,7 +31,9 @@ def retrying(name: str, memory: int) -> dict[str, Any]:
 
 def count_memory(chunk_bytes: int) -> int:
     """Memory to count a chunk, in bytes."""
-    return WORKER_BYTES + BYTES_PER_CHUNK_BYTE * chunk_bytes
+    first = min(chunk_bytes, LARGE_CHUNK_BYTES)
+    later = chunk_bytes - first
+    return WORKER_BYTES + BYTES_PER_CHUNK_BYTE * first + BYTES_PER_LATER_BYTE * later
 
 
 def add_memory(table_bytes: int) -> int:

@@ -1,6 +1,7 @@
 """Encoding on Ray gives what threads give, and says what every node is."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -8,9 +9,10 @@ import pytest
 
 import raybpe
 from raybpe.config import RunOptions
-from raybpe.errors import InputError
-from raybpe.flow.dataset import encode_dataset
+from raybpe.errors import ClusterError, InputError
+from raybpe.flow.dataset import cluster, encode_dataset
 from raybpe.flow.node_facts import cluster_rows
+from raybpe.inputs import plan_inputs
 from raybpe.tokenizer.tokenizer import Tokenizer
 
 SEPARATOR = "<|endoftext|>"
@@ -57,6 +59,26 @@ def test_errors_come_through_as_they_are(tokenizer: Tokenizer, tmp_path: Path) -
         encode(tokenizer, bad, tmp_path / "t", "ray")
     state = json.loads((tmp_path / "t" / ".raybpe" / "run.json").read_text())
     assert state["files"] == "npy"
+
+
+def test_a_shard_that_only_its_node_has_is_an_error(
+    tokenizer: Tokenizer, sample_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster.storage, "exists", lambda path: False)
+    with pytest.raises(ClusterError, match="share"):
+        encode(tokenizer, sample_file, tmp_path / "t", "ray")
+
+
+def test_a_lost_worker_is_a_cluster_error(sample_file: Path) -> None:
+    import ray
+
+    @ray.remote(max_retries=0)
+    def die() -> None:
+        os._exit(1)
+
+    (chunk,) = plan_inputs([str(sample_file)], chunk_bytes=10**9).chunks
+    with pytest.raises(ClusterError, match=r"sample\.txt"):
+        cluster._result(die.remote(), 0, chunk)
 
 
 def test_every_node_answers() -> None:

@@ -342,9 +342,9 @@ def test_settings_of_an_unfinished_run_hold_here_too(
 ) -> None:
     output = str(tmp_path / "out")
     with monkeypatch.context() as patch:
-        patch.setattr(Reduction, "_wait", dying(Reduction._wait, 2))
+        patch.setattr(Reduction, "_wait", dying(Reduction._wait, 14))
         with pytest.raises(KeyboardInterrupt):
-            flow.train([text], CONFIG, options(output=output))
+            flow.train([text], CONFIG, options(output=output, save_seconds=0.0))
     with pytest.raises(UsageError, match="vocab size was 600, is 700"):
         flow.train([text], TrainConfig(700, GPT2), options(output=output))
 

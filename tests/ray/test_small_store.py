@@ -58,7 +58,7 @@ def test_partial_counts_of_many_stores(
         pending = {id(job): job for job in self._pending.values() if job.kind == "count"}
         real(self, advance)
         waiting_still = {id(job) for job in self._pending.values()}
-        made.extend(job.node.bytes for name, job in pending.items() if name not in waiting_still)
+        made.extend(job.node.size for name, job in pending.items() if name not in waiting_still)
 
     monkeypatch.setattr(Reduction, "_wait", waiting)
     text = tmp_path / "text.txt"
