@@ -1,10 +1,8 @@
 """Data sets to shards: same bytes for any workers, order kept, resumed after a kill, and back."""
 
-import io
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +13,6 @@ from raybpe.config import RunOptions
 from raybpe.errors import InputError, OutputError, UsageError
 from raybpe.flow.dataset import encode_dataset
 from raybpe.flow.dataset import local as local_module
-from raybpe.flow.dataset import shards as shards_module
 from raybpe.flow.dataset.decode import ids_of
 from raybpe.flow.dataset.shards import npy_header
 from raybpe.tokenizer.tokenizer import Tokenizer
@@ -234,28 +231,47 @@ def test_small_files_of_shared(tokenizer: Tokenizer, shared: Path, tmp_path: Pat
         assert flat(tokenizer, folder) == tokenizer.encode(path.read_bytes()), path.name
 
 
-def test_a_store_that_asks_again(
-    tokenizer: Tokenizer, sample_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_foreign_index_is_neither_used_nor_deleted(
+    tokenizer: Tokenizer, sample_file: Path, tmp_path: Path
 ) -> None:
-    """An upload that breaks off in the middle starts over; later shards are not shifted by it."""
-    monkeypatch.setattr("raybpe.flow.dataset.steps.UNIT_BYTES", 9_000)
-    whole = encode(tokenizer, sample_file, tmp_path / "whole", chunk=70_000)
-    write_stream, broken = shards_module.storage.write_stream, []
+    (tmp_path / "precious").mkdir()
+    folder = tmp_path / "t"
+    shard = {"file": "shard-00000.npy", "documents": 1, "tokens": 1, "text_bytes": 1}
+    foreign: list[object] = [
+        [],
+        {"name": "somebody's"},
+        {"format": 1, "shards": [shard | {"file": "../precious"}]},
+        {"format": 1, "shards": [shard | {"file": str(tmp_path / "precious")}]},
+        {"format": 1, "shards": [shard | {"file": ""}, 3]},
+        {"format": 1, "shards": [shard | {"tokens": "many"}]},
+        {"format": 1, "shards": [shard | {"more": 1}]},
+        {"format": 2, "shards": [shard]},
+    ]
+    folder.mkdir()
+    for content in foreign:
+        (folder / "index.json").write_text(json.dumps(content))
+        for resume in (False, True):
+            with pytest.raises(InputError, match=r"index\.json"):
+                encode(tokenizer, sample_file, folder, resume=resume)
+        with pytest.raises(InputError, match=r"index\.json"):
+            flat(tokenizer, folder)
+    assert [path.name for path in folder.iterdir()] == ["index.json"]
+    assert (tmp_path / "precious").is_dir()
 
-    class Breaking(io.BytesIO):
-        def write(self, data: object) -> int:
-            if self.tell() > 20_000:
-                raise OSError("connection reset")
-            return super().write(data)  # type: ignore[arg-type]
 
-    def unsteady(path: str, produce: Callable[[object], object]) -> None:
-        if Path(path).name.startswith("shard") and ".raybpe" not in path:
-            broken.append(path)
-            with suppress(OSError):
-                produce(Breaking())
-        write_stream(path, produce)
+def test_a_foreign_index_beside_ids_does_not_matter(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "index.json").write_text("[]")
+    (tmp_path / "ids.txt").write_text("[1, 2]", encoding="utf-8")
+    assert flat(tokenizer, tmp_path / "ids.txt") == [1, 2]
 
-    monkeypatch.setattr(shards_module.storage, "write_stream", unsteady)
-    again = encode(tokenizer, sample_file, tmp_path / "again", chunk=70_000, workers=3)
-    assert contents(again) == contents(whole)
-    assert len(broken) == 5
+
+def test_a_tokenizer_that_merges_otherwise_is_another(
+    tokenizer: Tokenizer, sample_file: Path, tmp_path: Path
+) -> None:
+    folder = encode(tokenizer, sample_file, tmp_path / "t")
+    other = Tokenizer(
+        dict(tokenizer.vocab), tokenizer.merges, tokenizer.special_tokens,
+        pattern=tokenizer.pattern, ignore_merges=True,
+    )  # fmt: skip
+    with pytest.raises(UsageError, match="tokenizer was"):
+        encode(other, sample_file, folder)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
-from itertools import repeat
+from itertools import islice
 from typing import Any
 
 import ray
 
-from raybpe.errors import RaybpeError
-from raybpe.flow import task_options
+from raybpe import storage
+from raybpe.errors import ClusterError, RaybpeError
+from raybpe.filesystems import is_local, local_path
+from raybpe.flow import checks, task_options
 from raybpe.flow.dataset.shards import Shard, shard_name, write_shard
 from raybpe.flow.dataset.steps import UNIT_BYTES, EncodeConfig, encode_chunk
 from raybpe.inputs import Chunk
@@ -24,8 +27,8 @@ def encode_shard(
     index: int, chunk: Chunk, first: bool, tokenizer: Tokenizer, config: EncodeConfig, folder: str
 ) -> Shard:
     """Encode one chunk and write it."""
-    attempts = (encode_chunk(chunk, first, tokenizer, config) for _ in repeat(None))
-    return write_shard(folder, shard_name(index, config), config, attempts)
+    pieces = encode_chunk(chunk, first, tokenizer, config)
+    return write_shard(folder, shard_name(index, config), config, pieces)
 
 
 def encode_shards(
@@ -36,7 +39,14 @@ def encode_shards(
     workers: int | None,
     done: Callable[[int, Chunk, Shard], None],
 ) -> None:
-    """Encode shards, given as (index, chunk, whether it begins the data set)."""
+    """Encode shards, given as (index, chunk, whether it begins the data set).
+
+    Raises:
+        ClusterError: nodes cannot hold the work or are lost, or write where we do not see it.
+        RaybpeError: a shard cannot be encoded.
+    """
+    if is_local(folder):
+        folder = os.path.abspath(local_path(folder))  # workers have another working directory
     shards = iter(todo)
     cpus = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
     window = workers or TASKS_PER_CPU * cpus
@@ -45,24 +55,41 @@ def encode_shards(
     options = task_options.retrying("encode", memory)
     tokenizer_ref, config_ref = ray.put(tokenizer), ray.put(config)
     pending: dict[Any, tuple[int, Chunk]] = {}
-    more = True
-    while more or pending:
-        while more and len(pending) < window:
-            item = next(shards, None)
-            if item is None:
-                more = False
+    try:
+        while True:
+            for index, chunk, first in islice(shards, window - len(pending)):
+                ref = encode_shard.options(**options).remote(
+                    index, chunk, first, tokenizer_ref, config_ref, folder
+                )
+                pending[ref] = (index, chunk)
+            if not pending:
                 break
-            index, chunk, first = item
-            ref = encode_shard.options(**options).remote(
-                index, chunk, first, tokenizer_ref, config_ref, folder
-            )
-            pending[ref] = (index, chunk)
-        if pending:
             ready, _ = ray.wait(list(pending), num_returns=1)
             index, chunk = pending.pop(ready[0])
-            try:
-                shard = ray.get(ready[0])
-            except ray.exceptions.RayTaskError as error:
-                cause = error.cause if isinstance(error.cause, RaybpeError) else None
-                raise (cause or RaybpeError(f"encoding shard {index} failed: {error}")) from error
+            shard = _result(ready[0], index, chunk)
+            if is_local(folder) and not storage.exists(storage.join(folder, shard.file)):
+                raise ClusterError(
+                    f"another node wrote {shard.file} to its own {folder}, which this machine does "
+                    "not see; give a URI or a folder that all nodes share with --output"
+                )
             done(index, chunk, shard)
+    finally:
+        for ref in pending:
+            ray.cancel(ref, force=True)
+
+
+def _result(ref: Any, index: int, chunk: Chunk) -> Shard:
+    """The shard of a task that ended, or the error that tells what became of it."""
+    name = f"encoding shard {index:,}, {checks.describe(chunk)},"
+    try:
+        shard: Shard = ray.get(ref)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, RaybpeError):
+            raise error.cause from None
+        raise RaybpeError(f"{name} failed: {error.cause!r}") from error
+    except ray.exceptions.RayError as error:
+        raise ClusterError(
+            f"{name} failed again and again: {error}. Run the same command again to continue with "
+            "the shards that are missing"
+        ) from error
+    return shard

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from raybpe.errors import InputError, UsageError
-from raybpe.flow.dataset.encode import INDEX, UNFINISHED
+from raybpe.flow.dataset.index import INDEX, UNFINISHED, load, shards_of
 from raybpe.flow.dataset.shards import read_ids
 from raybpe.tokenizer.tokenizer import Tokenizer
 
@@ -32,24 +31,26 @@ def ids_of(source: str, tokenizer: Tokenizer, dtype: str | None) -> Iterator[npt
         yield from _typed(sys.stdin.read(), "standard input")
         return
     path = Path(source)
-    index = _index(path if path.is_dir() else path.parent)
+    is_shard = path.suffix in (".npy", ".bin", ".parquet")
+    index_file = str((path if path.is_dir() else path.parent) / INDEX)
+    index = (load(index_file) if path.is_dir() or is_shard else None) or {}
     if dtype not in (None, "uint16", "uint32"):
         raise UsageError(f"--dtype {dtype!r} is not one of uint16, uint32")
     kind = dtype or index.get("dtype") or ("uint16" if max(tokenizer.vocab) < 2**16 else "uint32")
     if not path.is_dir():
-        if path.suffix in (".npy", ".bin", ".parquet"):
+        if is_shard:
             yield from _shard(path, kind, index, True)
         else:
             try:
-                yield from _typed(path.read_text(), source)
+                yield from _typed(path.read_text(encoding="utf-8"), source)
             except (OSError, UnicodeDecodeError) as error:
                 raise InputError(f"cannot read {source} as ids: {error}") from error
         return
     if not index:
         unfinished = " (its encoding is not finished)" if (path / UNFINISHED).is_dir() else ""
         raise InputError(f"{source} has no {INDEX}, so it is no data set{unfinished}")
-    for number, shard in enumerate(index["shards"]):
-        yield from _shard(path / shard["file"], kind, index, number == 0)
+    for number, shard in enumerate(shards_of(index, index_file)):
+        yield from _shard(path / shard.file, kind, index, number == 0)
 
 
 def _shard(
@@ -61,18 +62,6 @@ def _shard(
             yield np.array([between], np.uint32)
         first = False
         yield ids
-
-
-def _index(folder: Path) -> dict[str, Any]:
-    try:
-        value = json.loads((folder / INDEX).read_bytes())
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {folder / INDEX}: {error}") from error
-    if not isinstance(value, dict) or not isinstance(value.get("shards"), list):
-        raise InputError(f"{folder / INDEX} does not list shards, so it is no data set's index")
-    return value
 
 
 def _typed(text: str, name: str) -> Iterator[npt.NDArray[Any]]:

@@ -12,6 +12,7 @@ shards that are missing.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
@@ -19,6 +20,16 @@ from typing import Any, Literal
 from raybpe import storage
 from raybpe.config import RunOptions
 from raybpe.errors import UsageError
+from raybpe.filesystems import shown
+from raybpe.flow.dataset.index import (
+    INDEX,
+    INDEX_FORMAT,
+    UNFINISHED,
+    dump,
+    load,
+    shard_of,
+    shards_of,
+)
 from raybpe.flow.dataset.shards import Shard
 from raybpe.flow.dataset.steps import EncodeConfig, ShardFormat
 from raybpe.flow.executor import choose
@@ -26,9 +37,7 @@ from raybpe.flow.progress import progress_for
 from raybpe.inputs import Chunk, Plan, plan_inputs
 from raybpe.tokenizer.tokenizer import Tokenizer
 
-INDEX = "index.json"
-UNFINISHED = ".raybpe"
-INDEX_FORMAT = 1
+_FINISHED_SHARD = re.compile(r"shard-([0-9]{5,9})\.json")
 
 
 @dataclass(frozen=True)
@@ -72,8 +81,8 @@ def encode_dataset(
         eot_token: special token to put between documents; None for none.
 
     Raises:
-        UsageError: an option is wrong, or the folder holds something else.
-        InputError: input is missing or cannot be read.
+        UsageError: an option is wrong, or the folder holds another data set.
+        InputError: input is missing or cannot be read, or the folder's index is not ours.
         OutputError: a shard cannot be written.
     """
     config = encode_config(tokenizer, format, dtype, eot_token)
@@ -87,10 +96,9 @@ def encode_dataset(
         progress.note(note)
     identity = _identity(tokenizer, config, plan, options)
     state = _State.open(folder, identity, options.resume and not plan.reads_stdin)
-    if state.index is not None:
-        progress.note(f"{folder} already holds this data set; --no-resume encodes it again")
-        shards = [Shard(**shard) for shard in state.index["shards"]]
-        return Encoded(folder, tuple(shards), found=True)
+    if state.finished is not None:
+        progress.note(f"{shown(folder)} already holds this data set; --no-resume encodes it again")
+        return Encoded(folder, state.finished, found=True)
     if state.shards:
         progress.note(f"resuming: {len(state.shards):,} of {len(plan.chunks):,} shards are encoded")
     todo = [
@@ -161,7 +169,7 @@ def _identity(
         "dtype": config.dtype,
         "eot_token": config.eot_token,
         "eot_id": config.eot_id,
-        "tokenizer": tokenizer.vocabulary.fingerprint(),
+        "tokenizer": tokenizer.fingerprint(),
         "vocab_size": tokenizer.vocab_size,
         "pattern": tokenizer.pattern.regex,
         "chunk_bytes": options.chunk_bytes,
@@ -172,49 +180,53 @@ def _identity(
 
 
 class _State:
-    """What is done, as the output folder says."""
+    """What is done, as the output folder says.
+
+    Attributes:
+        shards: finished shards of a data set that is not finished, by index.
+        finished: all shards, of one that is.
+    """
 
     def __init__(self, folder: str, identity: dict[str, Any]) -> None:
         self.folder = folder
         self.identity = identity
         self.shards: dict[int, Shard] = {}
-        self.index: dict[str, Any] | None = None
+        self.finished: tuple[Shard, ...] | None = None
 
     @classmethod
     def open(cls, folder: str, identity: dict[str, Any], resume: bool) -> _State:
         state = cls(folder, identity)
         unfinished = storage.join(folder, UNFINISHED)
         run = storage.join(unfinished, "run.json")
-        index = _load(storage.join(folder, INDEX))
-        earlier = _load(run)
-        if not resume:
-            state._clear(index)
-        elif index is not None and earlier is None:
-            _refuse_differences(folder, index, identity)
-            state.index = index
-            return state
-        elif earlier is not None:
-            _refuse_differences(folder, earlier, identity)
-            for name in storage.names(unfinished):
-                if name.startswith("shard-"):
-                    shard = _load(storage.join(unfinished, name))
-                    if shard is not None:
-                        state.shards[int(name[6:-5])] = Shard(**shard)
-            return state
+        index_file = storage.join(folder, INDEX)
+        index = load(index_file)
+        listed = [] if index is None else shards_of(index, index_file)
+        if resume:
+            earlier = load(run)
+            if earlier is not None:
+                _refuse_differences(folder, earlier, identity)
+                state._take_up(unfinished)
+                return state
+            if index is not None:
+                _refuse_differences(folder, index, identity)
+                state.finished = tuple(listed)
+                return state
+        else:
+            for path in (UNFINISHED, INDEX, *(shard.file for shard in listed)):
+                storage.delete(storage.join(folder, path))
         storage.check_writable(folder)
-        storage.write(run, _dump(identity))
+        storage.write(run, dump(identity))
         return state
 
-    def _clear(self, index: dict[str, Any] | None) -> None:
-        storage.delete(storage.join(self.folder, UNFINISHED))
-        if index is not None:
-            storage.delete(storage.join(self.folder, INDEX))
-            for shard in index["shards"]:
-                storage.delete(storage.join(self.folder, shard["file"]))
+    def _take_up(self, unfinished: str) -> None:
+        for name in storage.names(unfinished):
+            if match := _FINISHED_SHARD.fullmatch(name):
+                path = storage.join(unfinished, name)
+                self.shards[int(match[1])] = shard_of(load(path), path)
 
     def finish_shard(self, index: int, shard: Shard) -> None:
         name = f"shard-{index:05d}.json"
-        storage.write(storage.join(self.folder, UNFINISHED, name), _dump(asdict(shard)))
+        storage.write(storage.join(self.folder, UNFINISHED, name), dump(asdict(shard)))
         self.shards[index] = shard
 
     def finish(self) -> Encoded:
@@ -222,36 +234,20 @@ class _State:
         done = Encoded(self.folder, shards)
         totals = {"tokens": done.tokens, "text_bytes": done.text_bytes}
         listing = {"shards": [asdict(shard) for shard in shards]}
-        storage.write(storage.join(self.folder, INDEX), _dump(self.identity | totals | listing))
+        storage.write(storage.join(self.folder, INDEX), dump(self.identity | totals | listing))
         storage.delete(storage.join(self.folder, UNFINISHED))
         return done
-
-
-def _dump(value: dict[str, Any]) -> bytes:
-    return json.dumps(value, indent=1, ensure_ascii=False).encode() + b"\n"
-
-
-def _load(path: str) -> dict[str, Any] | None:
-    if not storage.exists(path):
-        return None
-    try:
-        value = json.loads(storage.read(path).to_pybytes())
-    except ValueError as error:
-        raise UsageError(
-            f"{path} is not JSON ({error}); start over with --no-resume, or write elsewhere"
-        ) from error
-    return value if isinstance(value, dict) else {}
 
 
 def _refuse_differences(folder: str, before: dict[str, Any], now: dict[str, Any]) -> None:
     different = [name for name, value in now.items() if before.get(name) != value]
     if different:
-        shown = "; ".join(
+        changes = "; ".join(
             f"{name} was {_short(before.get(name))}, is {_short(now[name])}" for name in different
         )
         raise UsageError(
-            f"{folder} holds a data set that differs: {shown}. Give the same inputs and settings "
-            "to continue, --no-resume to replace it, or another --output"
+            f"{shown(folder)} holds a data set that differs: {changes}. Give the same inputs and "
+            "settings to continue, --no-resume to replace it, or another --output"
         )
 
 

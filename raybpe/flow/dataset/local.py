@@ -10,17 +10,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from queue import Empty, Queue
+from queue import Empty, Queue, SimpleQueue
 
 from raybpe.flow.dataset.shards import Shard, shard_name, write_shard
-from raybpe.flow.dataset.steps import (
-    EncodeConfig,
-    Piece,
-    Unit,
-    encode_chunk,
-    encode_unit,
-    units_of,
-)
+from raybpe.flow.dataset.steps import EncodeConfig, Piece, Unit, encode_unit, units_of
 from raybpe.inputs import Chunk
 from raybpe.tokenizer.tokenizer import Tokenizer
 
@@ -31,22 +24,19 @@ _Item = Piece | BaseException | None
 
 
 class _Job:
-    """A unit being encoded: pieces, then None or the error that ended it."""
+    """A unit of a shard being encoded: pieces, then None or the error that ended it."""
 
-    def __init__(self, unit: Unit) -> None:
+    def __init__(self, shard: int, unit: Unit) -> None:
+        self.shard = shard
         self.unit = unit
         self.queue: Queue[_Item] = Queue(PIECES_AHEAD)
-        self.taken = False
 
     def pieces(self) -> Iterator[Piece]:
-        """What has not been taken yet, once."""
-        while not self.taken:
-            item = self.queue.get()
-            self.taken = item is None or isinstance(item, BaseException)
+        """What it gives, once."""
+        while (item := self.queue.get()) is not None:
             if isinstance(item, BaseException):
                 raise item
-            if item is not None:
-                yield item
+            yield item
 
 
 def encode_shards(
@@ -59,19 +49,13 @@ def encode_shards(
 ) -> None:
     """Encode shards, given as (index, chunk, whether it begins the data set)."""
     shards = list(todo)
-    by_shard = [[_Job(unit) for unit in units_of(chunk, first)] for _, chunk, first in shards]
-    jobs = [job for several in by_shard for job in several]
-    waiting = deque(jobs)
-    room = threading.Semaphore(UNITS_AHEAD * threads)
+    units = (_Job(index, unit) for index, chunk, first in shards for unit in units_of(chunk, first))
+    handed_out: deque[_Job] = deque()
+    waiting: SimpleQueue[_Job | None] = SimpleQueue()
     stop = threading.Event()
 
     def work() -> None:
-        while True:
-            room.acquire()
-            try:
-                job = waiting.popleft()
-            except IndexError:
-                return
+        while (job := waiting.get()) is not None and not stop.is_set():
             try:
                 for piece in encode_unit(job.unit, tokenizer, config):
                     job.queue.put(piece)
@@ -81,34 +65,32 @@ def encode_shards(
             except BaseException as error:
                 job.queue.put(error)
 
-    def ahead(left: deque[_Job]) -> Iterator[Piece]:
-        while left:
-            yield from left[0].pieces()
-            left.popleft()
-            room.release()
+    def hand_out() -> None:
+        while len(handed_out) < UNITS_AHEAD * threads and (job := next(units, None)) is not None:
+            handed_out.append(job)
+            waiting.put(job)
 
-    def attempts(chunk: Chunk, first: bool, own: list[_Job]) -> Iterator[Iterator[Piece]]:
-        left = deque(own)
-        yield ahead(left)
-        for _ in ahead(left):  # a store asks again: what was made ahead is gone
-            pass
-        while True:
-            yield encode_chunk(chunk, first, tokenizer, config)
+    def pieces(shard: int) -> Iterator[Piece]:
+        hand_out()
+        while handed_out and handed_out[0].shard == shard:
+            yield from handed_out[0].pieces()
+            handed_out.popleft()
+            hand_out()
 
     crew = [threading.Thread(target=work, daemon=True) for _ in range(threads)]
     for member in crew:
         member.start()
     try:
-        for (index, chunk, first), own in zip(shards, by_shard, strict=True):
+        for index, chunk, _ in shards:
             name = shard_name(index, config)
-            done(index, chunk, write_shard(folder, name, config, attempts(chunk, first, own)))
+            done(index, chunk, write_shard(folder, name, config, pieces(index)))
     finally:
         stop.set()
-        waiting.clear()
+        for _ in crew:
+            waiting.put(None)
         for member in crew:
             while member.is_alive():
-                room.release()  # it may be waiting for room,
-                for job in jobs:  # or to hand on a piece that nobody wants
+                for job in handed_out:  # it may be waiting to hand on a piece that nobody wants
                     with suppress(Empty):
                         job.queue.get_nowait()
                 member.join(0.01)

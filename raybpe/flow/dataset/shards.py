@@ -10,8 +10,6 @@ Ids are little-endian. Memory: one piece in flat files; one row group in tables.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -23,7 +21,6 @@ import numpy.typing as npt
 
 from raybpe import storage
 from raybpe.errors import InputError
-from raybpe.filesystems import is_local
 from raybpe.flow.dataset.steps import EncodeConfig, Piece
 
 HEADER_BYTES = 128  # of .npy files; padded, so that the length can be filled in at the end
@@ -46,33 +43,20 @@ def shard_name(index: int, config: EncodeConfig) -> str:
     return f"shard-{index:05d}.{config.format}"
 
 
-def write_shard(
-    folder: str, name: str, config: EncodeConfig, pieces: Iterable[Iterable[Piece]]
-) -> Shard:
+def write_shard(folder: str, name: str, config: EncodeConfig, pieces: Iterable[Piece]) -> Shard:
     """Write a shard as a whole.
 
     Args:
-        pieces: an iterator of attempts: each is the shard's pieces from the beginning. Writing
-            to a store takes another after trouble that passes.
+        pieces: what is in it, from the beginning; taken once.
 
     Raises:
         OutputError: the shard cannot be written.
     """
-    attempts = iter(pieces)
     done: list[Shard] = []
-
-    def produce(sink: Any) -> None:
-        if is_local(folder):
-            done.append(_fill(sink, name, config, next(attempts)))
-            return
-        # A store's stream cannot go back to fill in the header.
-        with tempfile.TemporaryFile() as whole:
-            done.append(_fill(whole, name, config, next(attempts)))
-            whole.seek(0)
-            shutil.copyfileobj(whole, sink, 1 << 22)
-
-    storage.write_stream(storage.join(folder, name), produce)
-    return done[-1]
+    storage.write_stream(
+        storage.join(folder, name), lambda sink: done.append(_fill(sink, name, config, pieces))
+    )
+    return done[0]
 
 
 def _fill(sink: Any, name: str, config: EncodeConfig, pieces: Iterable[Piece]) -> Shard:
