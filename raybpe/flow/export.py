@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from raybpe.config import RunOptions, TrainConfig
+from raybpe.config import RunOptions
 from raybpe.filesystems import is_local, local_path
-from raybpe.flow.warm import compile_ahead, warm_exporting
+from raybpe.flow.warm import warm_exporting
 
 if TYPE_CHECKING:
     from raybpe.flow.manifest import Manifest
@@ -74,20 +74,16 @@ def _write(
         progress.note(f"{library}: {difference}")
 
 
-def load_ahead(config: TrainConfig, options: RunOptions) -> None:
-    """Import what writing needs in a thread, while kernels that release the GIL count.
-
-    On the first run of a machine, also compile what comes after counting beside this process.
-    """
-    exporting = options.output is not None
-    compile_ahead(config, exporting and options.verify)
+def load_ahead(options: RunOptions) -> None:
+    """Import what writing needs in a thread while the merge loop leaves a core and the GIL idle."""
 
     def load() -> None:
+        import raybpe.formats.write
         import raybpe.tokenizer.tokenizer  # noqa: F401
         from raybpe.formats.verify import preload
 
         if options.verify:
             preload()
 
-    if exporting:
+    if options.output is not None:
         threading.Thread(target=load, name="raybpe-imports", daemon=True).start()

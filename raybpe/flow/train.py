@@ -20,6 +20,7 @@ from raybpe.flow.export import export, load_ahead
 from raybpe.flow.manifest import Manifest
 from raybpe.flow.progress import progress_for
 from raybpe.flow.run_directory import RunDirectory
+from raybpe.flow.warm import compile_ahead
 
 if TYPE_CHECKING:
     from raybpe.counts.counts import Counts
@@ -57,7 +58,7 @@ def train(
     with executor_for(options, progress_for(options.progress)) as executor:
         directory = RunDirectory.open(inputs, config, config.counting, options, executor)
         with directory.used():
-            load_ahead(config, options)
+            compile_ahead(config, options.output is not None and options.verify)
             manifest = Manifest(config, executor)
             counted = _count(directory, config.counting, executor, manifest)
             return _learn(counted, config, options, executor, manifest)
@@ -124,6 +125,7 @@ def _learn(
     manifest: Manifest,
 ) -> TrainResult:
     """Merge once over the summed counts; write and verify the tokenizer."""
+    load_ahead(options)
     with manifest.timed("merge"):
         merged = executor.merge(counted, config)
     for remark in checks.remarks(counted.tally, merged, config):
