@@ -9,9 +9,9 @@ So modules outside this package import kernels from `entries` and constants from
 The file's name holds a hash of everything that the code depends on: the sources of the module and
 of all modules of this package that it imports, the versions of Numba and llvmlite, the processor.
 It begins with a SHA-256 of the rest: the symbol's name, a line feed, an ELF, Mach-O or COFF
-object. A damaged file is compiled anew. Files are in the first of these folders that can be
-written: $NUMBA_CACHE_DIR, `__pycache__` beside the sources, the user's cache folder, or one that
-lasts as long as the process.
+object. A damaged file is compiled anew. Files are in the first of these folders that we can write
+to and no other user but root can, since what they hold is run: $NUMBA_CACHE_DIR, `__pycache__`
+beside the sources, the user's cache folder, or one that lasts as long as the process.
 
 A call releases the GIL. Kernels never raise: they return codes.
 """
@@ -137,15 +137,26 @@ def cache_folder() -> str:
     if asked:
         candidates.insert(0, Path(asked) / f"raybpe-{install}")
     for candidate in candidates:
+        beside = candidate.name == "__pycache__"  # holds Python's files as well
         try:
-            candidate.mkdir(parents=True, exist_ok=True)
+            candidate.mkdir(mode=0o777 if beside else 0o700, parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=candidate).close()
+            if not _is_private(candidate):
+                continue
         except OSError:
             continue
         return str(candidate)
     temporary = tempfile.mkdtemp(prefix="raybpe-kernels-")
     atexit.register(shutil.rmtree, temporary, ignore_errors=True)
     return temporary
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether no other user but root can put files into a folder; Windows is not asked."""
+    if not hasattr(os, "getuid"):
+        return True
+    about = folder.stat()
+    return about.st_uid in (0, os.getuid()) and not about.st_mode & 0o022
 
 
 @cache

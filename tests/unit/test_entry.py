@@ -78,6 +78,22 @@ def test_no_folder_at_all_still_runs(package):
     assert not Path(answer[2]).exists()
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs owners and modes")
+@pytest.mark.parametrize("mode", [0o700, 0o755, 0o775, 0o757])
+def test_folders_that_others_can_write_to_are_not_used(tmp_path, monkeypatch, mode):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    find = entry.cache_folder.__wrapped__
+    made = Path(find())
+    assert made.parent == tmp_path
+    assert made.stat().st_mode & 0o777 == 0o700
+    made.chmod(mode)
+    assert (Path(find()) == made) == (mode & 0o022 == 0)
+    owner = made.stat().st_uid
+    made.chmod(0o700)
+    monkeypatch.setattr(os, "getuid", lambda: owner + 1)
+    assert entry._is_private(made) == (owner == 0)
+
+
 def test_a_damaged_file_is_compiled_anew(package):
     folder = package / "objects"
     assert run(package, NUMBA_CACHE_DIR=str(folder))[1] == "compiled"
