@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from raybpe.config import CountConfig, RunOptions, TrainConfig
 from raybpe.counts.columns import Columns
 from raybpe.errors import CountsError, RaybpeError, UsageError
-from raybpe.filesystems import is_local
+from raybpe.filesystems import is_local, split_query
 from raybpe.flow.steps import Tally
 
 if TYPE_CHECKING:
@@ -61,10 +61,10 @@ class Partial:
     tally: Tally
     size: int
 
-    @property
-    def columns(self) -> list[Columns]:
-        """Its rows, by hash partition."""
-        return [part for i in range(_batches(self.uri)) for part in read_partial(self.uri, i)]
+    def columns(self) -> Iterator[Columns]:
+        """Its rows, one hash partition after the other."""
+        for partition in range(_batches(self.uri)):
+            yield from read_partial(self.uri, partition)
 
 
 class RunDirectory:
@@ -227,8 +227,9 @@ class RunDirectory:
 def _beside(file: str) -> str | None:
     if is_local(file) and os.path.exists(file) and not os.path.isfile(file):
         return None  # a device or a pipe
-    folder, slash, name = file.rpartition("/")
-    return f"{folder}{slash}.{name}{FOLDER}"
+    path, query = split_query(file)
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}.{name}{FOLDER}{query}"
 
 
 def _is_partial(name: str) -> bool:
