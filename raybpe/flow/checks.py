@@ -16,6 +16,7 @@ from raybpe.errors import (
 from raybpe.flow.steps import Merged, Tally
 
 if TYPE_CHECKING:
+    from raybpe.flow.executor import Counted
     from raybpe.inputs import Chunk, Plan
 
 LONG_PRETOKEN_BYTES = 10_000  # no word of any language
@@ -79,9 +80,18 @@ def describe(chunk: Chunk) -> str:
     return f"{chunk.name} ({first.uri}{span}{more})"
 
 
-def remarks(tally: Tally, merged: Merged, config: TrainConfig) -> Iterator[str]:
+def remarks(counted: Counted, merged: Merged, config: TrainConfig) -> Iterator[str]:
     """Sentences on what a user should know about the text; usually none."""
-    counting = config.counting
+    tally, counting = counted.tally, config.counting
+    if counted.unicode is not None:
+        from raybpe.counts.unicode_version import unicode_version
+
+        here = unicode_version()
+        if counted.unicode != here:
+            yield (
+                f"the counts were made with Unicode {counted.unicode}, but this machine splits "
+                f"text with Unicode {here}: characters new in one of them may be split otherwise"
+            )
     if tally.byte_order_marks:
         yield (
             f"{tally.byte_order_marks:,} texts begin with a byte order mark, which is kept as text"

@@ -75,7 +75,7 @@ class RayExecutor:
                 save_seconds=self.options.save_seconds,
             )
             root = reduction.run(stage.advance)
-        return RayCounted(root.tally, (), directory.sources, resumed, root.refs)
+        return RayCounted(root.tally, (), directory.sources, resumed, refs=root.refs)
 
     def merge(self, counted: Counted, config: TrainConfig) -> Merged:
         """Run the merge loop in an actor on this node."""

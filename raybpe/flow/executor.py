@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from raybpe.config import CountConfig, RunOptions, TrainConfig
-from raybpe.counts.columns import Columns
+from raybpe.counts.columns import Columns, exact_sum
+from raybpe.errors import ClusterError
 from raybpe.flow.progress import Progress
 from raybpe.flow.steps import Merged, Tally
 
@@ -31,12 +32,15 @@ class Counted:
         tables: the counts as `Columns`; tables share no pretoken.
         sources: URI and size in bytes of every input, sorted; size -1 for streams.
         resumed_chunks: chunks that an earlier run had counted.
+        unicode: version of the Unicode data that the pattern was matched with; None for that of
+            this process.
     """
 
     tally: Tally
     tables: Sequence[Columns]
     sources: Sequence[tuple[str, int]] = ()
     resumed_chunks: int = 0
+    unicode: str | None = None
 
     def columns(self) -> Sequence[Columns]:
         """The tables in this process."""
@@ -59,8 +63,10 @@ class Counted:
         from raybpe.counts.arrow import from_arrow
 
         tables = list(from_arrow(counts.table))
-        tally = Tally(pretokens=sum(int(columns.counts.sum()) for columns in tables))
-        return cls(tally, tables)
+        tally = Tally(pretokens=sum(exact_sum(columns.counts) for columns in tables))
+        sources = [(source.uri, source.size) for source in counts.sources]
+        unicode = None if counts.config is None else counts.unicode
+        return cls(tally, tables, sources, unicode=unicode)
 
 
 class Executor(Protocol):
@@ -84,10 +90,20 @@ class Executor(Protocol):
 
 @contextmanager
 def executor_for(options: RunOptions, progress: Progress) -> Iterator[Executor]:
-    """The executor that the options ask for; what it started ends with the block."""
+    """The executor that the options ask for; what it started ends with the block.
+
+    Raises:
+        ClusterError: Ray is asked for, and is not installed or cannot be reached.
+    """
     kind, reason = choose(options)
     if kind == "ray":
-        from raybpe.flow.cluster import ray_executor
+        try:
+            from raybpe.flow.cluster import ray_executor
+        except ImportError as error:
+            raise ClusterError(
+                f"--executor ray needs Ray, which cannot be imported ({error}) by "
+                f'{sys.executable}: pip install "ray[default]" there, or use --executor local'
+            ) from error
 
         with ray_executor(options, progress, reason) as executor:
             yield executor

@@ -65,7 +65,8 @@ class LocalExecutor:
         partials = directory.partials()
         for partial in partials:
             tally.add(partial.tally)
-        saved = [part for partial in partials for part in partial.columns]
+        # One after the other: they may be more than fits into memory.
+        saved = (part for partial in partials for part in partial.columns())
         columns = _sum(tables, saved, config, tally)
         tally.peak_memory_bytes = max(tally.peak_memory_bytes, peak_memory())
         return Counted(
@@ -107,15 +108,24 @@ def merge_here(parts: Sequence[Columns], config: TrainConfig, progress: Progress
         return steps.finish_merging(trainer, merged)
 
 
-def count_texts(texts: Iterable[str | bytes], config: CountConfig, progress: Progress) -> Counted:
-    """Count texts in memory; the caller's iterator runs in this thread."""
+def count_texts(
+    texts: Iterable[str | bytes], config: CountConfig, field: str, progress: Progress
+) -> Counted:
+    """Count texts in memory; the caller's iterator runs in this thread.
+
+    Args:
+        field: name of the column, where `texts` has columns.
+    """
     from raybpe.counts.pretoken_table import PretokenTable
+    from raybpe.inputs import ReadStats
     from raybpe.inputs.memory import iterator_blocks
 
     warm_counting(config, progress.note)
-    table = PretokenTable()
+    table, stats = PretokenTable(), ReadStats()
     with progress.stage("count", None, "bytes") as stage:
-        tally = steps.count_blocks(iterator_blocks(texts), config, table, stage.advance)
+        blocks = iterator_blocks(texts, stats, field)
+        tally = steps.count_blocks(blocks, config, table, stage.advance)
+    tally.nulls, tally.byte_order_marks = stats.nulls, stats.byte_order_marks
     columns = _sum([table], [], config, tally)
     checks.check_pattern_matches(tally, config, at_end=True)
     return Counted(tally, [columns])
@@ -240,7 +250,7 @@ class _Crew:
 
 
 def _sum(
-    tables: list[PretokenTable], more: Sequence[Columns], config: CountConfig, tally: Tally
+    tables: list[PretokenTable], more: Iterable[Columns], config: CountConfig, tally: Tally
 ) -> Columns:
     """Add tables pairwise, side by side, then rows that partials hold."""
     from raybpe.counts.pretoken_table import PretokenTable

@@ -1,9 +1,10 @@
 """The manifest `raybpe.json`: everything needed to repeat a run, and how it went.
 
-Keys: ``format``, ``config`` and its ``fingerprint``, ``pattern`` as text, ``unicode``, ``inputs``
-(URI and size, sorted), ``totals``, and what differs from run to run: ``run`` (executor, workers,
-timings in seconds, the peak memory of each stage's largest process in bytes, versions). Two runs
-of equal fingerprints over equal inputs have equal manifests but for ``run``.
+Keys: ``format``, ``config`` and its ``fingerprint``, ``pattern`` as text, ``unicode`` (version of
+the data that the pattern was matched with), ``inputs`` (URI and size, sorted), ``totals``, and what
+differs from run to run: ``run`` (executor, workers, timings in seconds, the peak memory of each
+stage's largest process in bytes, versions). Two runs of equal fingerprints over equal inputs have
+equal manifests but for ``run``.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class Manifest:
     def __init__(self, config: TrainConfig | None, executor: Executor) -> None:
         self.config = config
         self.executor = executor
+        self._unicode: str | None = None
         self._inputs: list[dict[str, Any]] = []
         self._totals: dict[str, Any] = {}
         self._chunks: dict[str, int] = {}
@@ -54,6 +56,7 @@ class Manifest:
         tally = counted.tally
         if tally.peak_memory_bytes:
             self._peaks["count"] = tally.peak_memory_bytes
+        self._unicode = counted.unicode
         self._inputs = [{"uri": uri, "size": size} for uri, size in sorted(counted.sources)]
         self._totals.update(
             text_bytes=tally.text_bytes,
@@ -89,7 +92,7 @@ class Manifest:
             "fingerprint": self.config.fingerprint(),
             "config": self.config.as_dict(),
             "pattern": self.config.counting.pattern,
-            "unicode": unicode_version(),
+            "unicode": self._unicode or unicode_version(),
             "inputs": self._inputs,
             "totals": self._totals,
             "run": {

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from raybpe.block import Block
 from raybpe.config import CountConfig, TrainConfig
-from raybpe.counts.columns import Columns, concatenate, take
+from raybpe.counts.columns import Columns, concatenate, exact_sum, take
 from raybpe.flow.memory import peak_memory
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def start_merging(parts: Sequence[Columns], config: TrainConfig) -> tuple[MergeT
     rare = (0, 0)
     if config.min_pretoken_count > 1:
         keep = columns.counts >= config.min_pretoken_count
-        rare = (int((~keep).sum()), int(columns.counts[~keep].sum()))
+        rare = (int((~keep).sum()), exact_sum(columns.counts[~keep]))
         columns = take(columns, np.flatnonzero(keep))
     trainer = MergeTrainer(
         columns.data,

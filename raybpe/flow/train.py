@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from raybpe.config import CountConfig, RunOptions, TrainConfig
 from raybpe.flow import checks, steps
 from raybpe.flow.executor import Counted, Executor, executor_for
-from raybpe.flow.export import export, load_ahead
+from raybpe.flow.export import check_output, export, load_ahead
 from raybpe.flow.manifest import Manifest
 from raybpe.flow.progress import progress_for
 from raybpe.flow.run_directory import RunDirectory
@@ -58,6 +58,7 @@ def train(
     with executor_for(options, progress_for(options.progress)) as executor:
         directory = RunDirectory.open(inputs, config, config.counting, options, executor)
         with directory.used():
+            check_output(config, options, executor.progress)
             compile_ahead(config, options.output is not None and options.verify)
             manifest = Manifest(config, executor)
             counted = _count(directory, config.counting, executor, manifest)
@@ -72,8 +73,9 @@ def train_from_iterator(
 
     with executor_for(options, progress_for(options.progress)) as executor:
         manifest = Manifest(config, executor)
+        check_output(config, options, executor.progress)
         with manifest.timed("count"):
-            counted = count_texts(texts, config.counting, executor.progress)
+            counted = count_texts(texts, config.counting, options.field, executor.progress)
         manifest.counted(counted)
         return _learn(counted, config, options, executor, manifest)
 
@@ -84,6 +86,7 @@ def train_from_counts(
     """Learn a tokenizer from counts made earlier."""
     counted = Counted.of_counts(counts)
     with executor_for(options, progress_for(options.progress)) as executor:
+        check_output(config, options, executor.progress)
         manifest = Manifest(config, executor)
         manifest.counted(counted)
         return _learn(counted, config, options, executor, manifest)
@@ -128,7 +131,7 @@ def _learn(
     load_ahead(options)
     with manifest.timed("merge"):
         merged = executor.merge(counted, config)
-    for remark in checks.remarks(counted.tally, merged, config):
+    for remark in checks.remarks(counted, merged, config):
         executor.progress.note(remark)
     shortfall = checks.check_exhausted(len(merged.left), config)
     if shortfall:

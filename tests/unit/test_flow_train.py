@@ -9,14 +9,17 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from raybpe import flow, reference
 from raybpe.config import CountConfig, RunOptions, TrainConfig, apply_preset
 from raybpe.counts.counts import Counts
+from raybpe.counts.unicode_version import unicode_version
 from raybpe.errors import (
     ExhaustedError,
     InputError,
@@ -276,6 +279,69 @@ def test_output_that_cannot_be_written_is_refused_before_counting(
     with pytest.raises(OutputError):
         flow.train([tiny], TrainConfig(300, GPT2), quiet(output=str(tmp_path / "file" / "out")))
     assert (tmp_path / "file").read_text() == "in the way"
+
+
+@pytest.mark.parametrize("form", ["iterator", "counts"])
+def test_other_ways_to_train_check_their_output_first_too(
+    tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    where = quiet(output=str(tmp_path / "file" / "out"))
+    config = TrainConfig(300, GPT2)
+    monkeypatch.setattr(steps, "start_merging", lambda *_: pytest.fail("merged"))
+    unread = (pytest.fail("read") for _ in "a")
+    counts = Counts.from_mapping({"ab": 2})
+    run: Any = flow.train_from_iterator if form == "iterator" else flow.train_from_counts
+    with pytest.raises(OutputError):
+        run(unread if form == "iterator" else counts, config, where)
+
+
+def test_files_that_the_pattern_rules_out_are_named_before_counting(
+    tiny: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(steps, "count_chunk", stop)
+    config = TrainConfig(300, CountConfig(r"\X"))
+    with pytest.raises(KeyboardInterrupt):
+        flow.train([tiny], config, quiet(progress="auto", output=str(tmp_path / "out")))
+    said = capsys.readouterr().err
+    assert "tokenizer_config.json, special_tokens_map.json will be left out: the pattern" in said
+    assert "tokenizer.tiktoken will be left out: the pattern" in said
+
+
+# -- tables in memory, and counts made elsewhere ---------------------------------------------------
+
+
+def test_columns_of_tables_are_found_and_nulls_told(capsys: pytest.CaptureFixture[str]) -> None:
+    table = pa.table({"body": [TEXT, None, "\ufeffmarked", None]})
+    config = TrainConfig(300, GPT2)
+    result = flow.train_from_iterator(table, config, quiet(field="body", progress="auto"))
+    assert result.tokenizer.vocab_size == 300
+    assert result.manifest["totals"]["nulls"] == 2
+    assert "2 records have no text" in capsys.readouterr().err
+    with pytest.raises(InputError, match="text"):
+        flow.train_from_iterator(table, config, quiet())
+
+
+def test_the_manifest_says_where_counts_come_from(
+    tiny: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = TrainConfig(300, GPT2)
+    counts = replace(flow.count([tiny], GPT2, quiet()), unicode="14.0")
+    manifest = flow.train_from_counts(counts, config, quiet(progress="auto")).manifest
+    assert manifest["unicode"] == "14.0"
+    assert "made with Unicode 14.0" in capsys.readouterr().err
+    assert manifest["inputs"] == [{"uri": tiny, "size": len(TEXT.encode())}]
+    mapping = Counts.from_mapping(dict.fromkeys("abc", 2**62))  # without pairs, which may not wrap
+    manifest = flow.train_from_counts(mapping, config, quiet(progress="auto")).manifest
+    assert manifest["totals"]["pretokens"] == 3 * 2**62
+    assert manifest["unicode"] == unicode_version()
+    assert "Unicode" not in capsys.readouterr().err
+    config = TrainConfig(300, GPT2, min_pretoken_count=2**62 + 1)
+    totals = flow.train_from_counts(mapping, config, quiet()).manifest["totals"]
+    assert totals["rare_pretokens_left_out"] == {"unique": 3, "occurrences": 3 * 2**62}
 
 
 # -- faults ----------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from input_forms import DOCUMENTS, all_forms, texts
 
+import raybpe
 from raybpe import storage
 from raybpe.counts.counts import Counts
 from raybpe.errors import InputError, OutputError
@@ -116,6 +117,16 @@ def test_what_was_there_stays_when_writing_is_interrupted(bucket: tuple[str, str
     assert storage.read(path).to_pybytes() == b"before"
     storage.write_stream(path, lambda sink: sink.write(b"after"))
     assert storage.read(path).to_pybytes() == b"after"
+
+
+def test_files_that_a_later_training_leaves_out_do_not_stay(bucket: tuple[str, str]) -> None:
+    base, options = bucket
+    output = f"{base}/tokenizer{options}"
+    run: dict[str, Any] = {"executor": "local", "progress": "none", "verify": False}
+    raybpe.train_from_iterator(["some words"], 260, output=output, **run)
+    assert {"tokenizer.json", "tokenizer.tiktoken", "raybpe.json"} <= set(storage.names(output))
+    raybpe.train_from_iterator(["some words"], 260, pattern=r"\X+", output=output, **run)
+    assert storage.names(output) == ["merges.tsv", "merges.txt", "raybpe.json", "vocab.json"]
 
 
 def test_what_is_missing_is_named(bucket: tuple[str, str]) -> None:
