@@ -38,15 +38,10 @@ def connected(options: RunOptions, progress: Progress, reason: str | None) -> It
     """Ray, for the length of the block.
 
     Raises:
-        ClusterError: Ray is not installed or cannot be reached.
+        ClusterError: Ray cannot be reached.
     """
-    try:
-        import ray
-    except ImportError as error:
-        raise ClusterError(
-            f"--executor ray needs Ray, which cannot be imported ({error}): pip install "
-            '"ray[default]", or use --executor local'
-        ) from error
+    import ray
+
     why = f" ({reason})" if reason else ""
     if ray.is_initialized():
         progress.note(f"using the Ray of this process{why}: {_size()}")

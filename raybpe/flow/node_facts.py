@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from raybpe.config import RunOptions
 from raybpe.flow.connect import connected
 from raybpe.flow.progress import Progress
@@ -20,6 +22,7 @@ def cluster_rows(address: str) -> list[tuple[str, str]]:
     import ray
 
     from raybpe.doctor import machine_rows
+    from raybpe.flow.task_errors import explain
     from raybpe.flow.task_options import on_node
 
     rows: list[tuple[str, str]] = []
@@ -27,7 +30,7 @@ def cluster_rows(address: str) -> list[tuple[str, str]]:
     with connected(RunOptions(executor="ray", address=address), Progress(), None):
         ask = ray.remote(machine_rows)
         asked = {
-            ask.options(**on_node(node["NodeID"])).remote(): node["NodeManagerAddress"]
+            ask.options(**on_node(node["NodeID"])).remote(): _named(node)
             for node in ray.nodes()
             if node["Alive"]
         }
@@ -35,7 +38,10 @@ def cluster_rows(address: str) -> list[tuple[str, str]]:
             list(asked), num_returns=len(asked), timeout=ANSWER_SECONDS, fetch_local=True
         )
         for answer in answered:
-            facts[asked[answer]] = dict(ray.get(answer))
+            try:
+                facts[asked[answer]] = dict(ray.get(answer))
+            except ray.exceptions.RayError as error:
+                rows.append((asked[answer], explain(error) or str(error)))
         rows += [(asked[one], f"no answer in {ANSWER_SECONDS:.0f} s") for one in silent]
     facts["this process"] = dict(machine_rows())
     for node, known in facts.items():
@@ -45,3 +51,12 @@ def cluster_rows(address: str) -> list[tuple[str, str]]:
         if len(versions) > 1:
             rows.append((f"{name} DIFFERS", ", ".join(sorted(versions))))
     return rows
+
+
+def _named(node: dict[str, Any]) -> str:
+    """Address of a node, part of its id, and what Ray may give away there."""
+    has = node["Resources"]
+    return (
+        f"{node['NodeManagerAddress']} ({node['NodeID'][:6]}, {has.get('CPU', 0):.0f} CPUs, "
+        f"{has.get('memory', 0) / 1e9:.1f} GB)"
+    )

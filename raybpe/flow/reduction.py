@@ -26,7 +26,7 @@ import ray
 from raybpe.config import CountConfig
 from raybpe.errors import ClusterError, RaybpeError
 from raybpe.filesystems import is_local
-from raybpe.flow import checks, task_options, tasks
+from raybpe.flow import checks, task_errors, task_options, tasks
 from raybpe.flow.run_directory import Partial, RunDirectory
 from raybpe.flow.steps import Tally
 
@@ -329,24 +329,10 @@ def _result(ref: Any, job: Job) -> Any:
     """Value of a task that ended, or the error that tells what became of it."""
     try:
         return ray.get(ref)
-    except ray.exceptions.RayTaskError as error:
-        cause = error.cause
-        if isinstance(cause, MemoryError):
-            raise ClusterError(
-                f"{job.name} ran out of memory, though it had asked for {job.memory / 1e9:.1f} GB; "
-                "give a smaller --chunk-size, or nodes with more memory"
-            ) from error
+    except ray.exceptions.RayError as error:
+        cause = error.cause if isinstance(error, ray.exceptions.RayTaskError) else None
         if isinstance(cause, RaybpeError):
             raise cause from None
-        if isinstance(cause, ray.exceptions.OwnerDiedError):
-            raise ClusterError(
-                f"{job.name} could not reach this process. If it is running, the cluster and it "
-                "may not agree on authentication: set RAY_AUTH_MODE to what the cluster was "
-                "started with, token or disabled"
-            ) from error
+        if explained := task_errors.explain(error):
+            raise ClusterError(f"{job.name} {explained}") from error
         raise RaybpeError(f"{job.name} failed: {cause!r}") from error
-    except ray.exceptions.RayError as error:
-        raise ClusterError(
-            f"{job.name} failed again and again: {error}. Run the same command again to continue "
-            "from what is saved"
-        ) from error
