@@ -98,14 +98,19 @@ def _start(options: RunOptions) -> None:
         free = shutil.disk_usage("/dev/shm").free
         size = min(OBJECT_STORE_BYTES, int(free * 0.8))
         shared["object_store_memory"] = max(size, LEAST_OBJECT_STORE_BYTES)
-    ray.init(
-        address="local",
-        num_cpus=options.workers or cores(),
-        include_dashboard=False,
-        _node_ip_address="127.0.0.1",
-        **SETTINGS,
-        **shared,
-    )
+    try:
+        ray.init(
+            address="local",
+            num_cpus=options.workers or cores(),
+            include_dashboard=False,
+            _node_ip_address="127.0.0.1",
+            **SETTINGS,
+            **shared,
+        )
+    except Exception as error:  # Ray raises no narrower one, as when a busy machine is slow
+        raise ClusterError(
+            f"a local Ray did not start: {error} Try again, or use --executor local"
+        ) from error
 
 
 def _size() -> str:
