@@ -112,14 +112,7 @@ def _exporting_kernels(config: TrainConfig) -> list[Kernel]:
     from raybpe.flow.steps import pretokenizer_of
 
     scanner = pretokenizer_of(config.counting).scanner
-    return [
-        entries.begin_documents,
-        entries.fill_cache,
-        entries.fill_pairs,
-        entries.move_cache,
-        entries.recover_merges,
-        *entries.encode[scanner.kind if scanner else "listed"],
-    ]
+    return [entries.recover_merges, entries.encode[scanner.kind if scanner else "listed"]]
 
 
 def _compile(what: str, kernels: list[Kernel], tell: Tell | None) -> None:

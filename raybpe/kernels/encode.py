@@ -1,22 +1,29 @@
 """The part of encoding that all drivers share: documents in, ids out.
 
-Layouts and words in `encode_state` and `scan_state`. There is a driver per scanner, with two
-functions. ``run(state)`` goes on until all documents are done (DONE) or something must grow (a GROW
-code); grow it and call again. ``run_text(state, length)`` encodes the first bytes at DATA as one
-document and returns the number of ids, or minus a GROW code; then go on with ``run``.
+Layouts and words in `encode_state` and `scan_state`. There is a driver per scanner, with one
+function, for each one that Python calls is compiled with all that it calls. ``run(state, request)``
+encodes the documents of STARTS, ENDS and DOCUMENTS (BEGIN), or the first `request` bytes at DATA as
+one document, until all are done or something must grow. It returns the number of ids written, or
+minus a GROW code: grow that and call again with GO_ON.
+
+The same function fills the tables that encoding reads, which takes another state block, and
+returns 0: FILL_PAIRS (`fill_pairs`) and FILL_TOKENS (`encode_cache.fill`).
 
 Bytes outside the documents, from AT up to STOP, become one id each if BETWEEN says so: they are not
 UTF-8.
 """
 
-from numba import njit
-
+from raybpe.kernels.encode_cache import fill, move
+from raybpe.kernels.encode_merge import fill_pairs
 from raybpe.kernels.encode_state import (
     AT,
+    BEGIN,
     BETWEEN,
     BYTE_IDS,
     DONE,
     ENDS_OUT,
+    FILL_PAIRS,
+    FILL_TOKENS,
     FINISHED,
     GROW_IDS,
     IDS,
@@ -24,12 +31,14 @@ from raybpe.kernels.encode_state import (
     IDS_USED,
     NEED,
     NEXT,
+    OLD_SLOTS,
     SPECIAL_IDS,
     STOP,
     WIDTH,
 )
 from raybpe.kernels.encode_words import encode_words
 from raybpe.kernels.intrinsics import load8, load32, load_i64, store16, store32, store64
+from raybpe.kernels.jit import njit
 from raybpe.kernels.pieces import next_piece
 from raybpe.kernels.scan_state import (
     ACTIVE,
@@ -136,31 +145,35 @@ def advance(state):
 
 
 @njit
-def begin_documents(state):
-    """Make the state ready for the documents of STARTS, ENDS and DOCUMENTS, from AT to STOP; 0."""
-    store64(state + 8 * DOCUMENT, 0)
-    store64(state + 8 * RESUME, -1)
-    store64(state + 8 * ACTIVE, _NO_PIECE)
-    store64(state + 8 * FINISHED, 0)
-    store64(state + 8 * COUNT, 0)
-    store64(state + 8 * NEXT, 0)
-    return 0
+def begin(state, request):
+    """What `request` asks for before or instead of encoding; 1 to encode, 0 if all is done."""
+    if request >= 0:
+        store64(load_i64(state + 8 * STARTS), 0)
+        store64(load_i64(state + 8 * ENDS), request)
+        store64(state + 8 * DOCUMENTS, 1)
+        store64(state + 8 * ENDS_OUT, 0)
+        store64(state + 8 * IDS_USED, 0)
+        store64(state + 8 * AT, 0)
+        store64(state + 8 * STOP, request)
+    if request >= 0 or request == BEGIN:
+        store64(state + 8 * DOCUMENT, 0)
+        store64(state + 8 * RESUME, -1)
+        store64(state + 8 * ACTIVE, _NO_PIECE)
+        store64(state + 8 * FINISHED, 0)
+        store64(state + 8 * COUNT, 0)
+        store64(state + 8 * NEXT, 0)
+    elif request == FILL_PAIRS:
+        fill_pairs(state)
+        return 0
+    elif request == FILL_TOKENS:
+        fill(state)
+        return 0
+    elif load_i64(state + 8 * OLD_SLOTS) != 0:
+        move(state)
+    return 1
 
 
 @njit
-def begin_text(state, length):
-    """Make the state ready for one document, the first `length` bytes at DATA, and no ids yet."""
-    store64(load_i64(state + 8 * STARTS), 0)
-    store64(state + 8 * DOCUMENTS, 1)
-    store64(state + 8 * ENDS_OUT, 0)
-    store64(state + 8 * IDS_USED, 0)
-    store64(load_i64(state + 8 * ENDS), length)
-    store64(state + 8 * STOP, length)
-    store64(state + 8 * AT, 0)
-    begin_documents(state)
-
-
-@njit
-def text_result(state, code):
-    """What ``run_text`` returns when ``run`` has returned `code`."""
+def result(state, code):
+    """What ``run`` returns for a code of `advance`."""
     return load_i64(state + 8 * IDS_USED) if code == DONE else -code

@@ -1,15 +1,17 @@
 """The cache of encoded pretokens: keys, lookup, insertion, growth. Layout in `encode_state`."""
 
 import numpy as np
-from numba import njit
 
 from raybpe.kernels.encode_state import (
     ARENA,
     ARENA_FULL,
     ARENA_SIZE,
     ARENA_USED,
+    IDS,
     KEY_LONG,
     MASKS,
+    OLD,
+    OLD_SLOTS,
     SHIFT,
     TABLE,
     USED,
@@ -24,11 +26,14 @@ from raybpe.kernels.intrinsics import (
     load_i64,
     store64,
 )
+from raybpe.kernels.jit import njit
+from raybpe.kernels.scan_state import DATA, DOCUMENTS, STARTS
 from raybpe.kernels.table import hash_bytes, same_bytes, slot_hash
 from raybpe.kernels.table_layout import SHORT
 
 _LOW48 = np.uint64(0xFFFF_FFFF_FFFF)
 _U48 = np.uint64(48)
+_ONE_ID = np.int64(1)  # typed, or `insert` is compiled once more
 
 
 @njit
@@ -115,11 +120,13 @@ def copy_long(arena, where, hi, out, width):
 
 
 @njit
-def move(old, slots, table, shift):
-    """Put the entries of `slots` slots at address `old` into the empty, larger `table`; 0."""
-    shift = np.uint64(shift)
+def move(state):
+    """Put the entries of the cache at OLD into the empty, larger one at TABLE."""
+    old = load_i64(state + 8 * OLD)
+    table = load_i64(state + 8 * TABLE)
+    shift = load64(state + 8 * SHIFT)
     last = (64 << (64 - as_i64(shift))) - 1
-    for source in range(old, old + 32 * slots, 32):
+    for source in range(old, old + 32 * load_i64(state + 8 * OLD_SLOTS), 32):
         lo = load64(source)
         hi = load64(source + 8)
         if hi != ZERO:
@@ -128,25 +135,27 @@ def move(old, slots, table, shift):
                 where = table + ((where - table + 32) & last)
             for word in range(0, 32, 8):
                 store64(where + word, load64(source + word))
-    return 0
+    store64(state + 8 * OLD_SLOTS, 0)
 
 
 @njit
-def fill(state, data, offsets, ids, count):
-    """Insert `count` keys with one id each into an empty cache that has room for them; 0.
+def fill(state):
+    """Insert keys with one id each into an empty cache that has room for them.
 
-    Takes addresses: of the keys' bytes, their int64 (count + 1,) offsets, their int64 ids. The
-    first of equal keys stays.
+    Their bytes are at DATA, one after another, their int64 (DOCUMENTS + 1,) offsets at STARTS,
+    their int64 ids at IDS. The first of equal keys stays.
     """
+    data = load_i64(state + 8 * DATA)
+    offsets = load_i64(state + 8 * STARTS)
+    ids = load_i64(state + 8 * IDS)
     table = load_i64(state + 8 * TABLE)
     shift = load64(state + 8 * SHIFT)
     arena = load_i64(state + 8 * ARENA)
     masks = load_i64(state + 8 * MASKS)
-    for index in range(count):
+    for index in range(load_i64(state + 8 * DOCUMENTS)):
         start = load_i64(offsets + 8 * index)
         text = data + start
         lo, hi = key_of(text, load_i64(offsets + 8 * index + 8) - start, masks)
         where = find(table, shift, arena, first_slot(table, shift, lo, hi), lo, hi, text)
         if load64(where + 8) == ZERO:
-            insert(state, where, lo, hi, text, ids + 8 * index, 1)
-    return 0
+            insert(state, where, lo, hi, text, ids + 8 * index, _ONE_ID)

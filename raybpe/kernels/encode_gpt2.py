@@ -1,25 +1,19 @@
 """The encode driver with the GPT-2 scanner."""
 
-from numba import njit
-
-from raybpe.kernels.encode import SCAN, advance, begin_text, text_result
+from raybpe.kernels.encode import SCAN, advance, begin, result
 from raybpe.kernels.encode_state import FINISHED
 from raybpe.kernels.intrinsics import store64
+from raybpe.kernels.jit import njit
 from raybpe.kernels.scan_gpt2 import scan
 
 
 @njit
-def run(state):
+def run(state, request):
     """See `encode`."""
+    if begin(state, request) == 0:
+        return 0
     while True:
         code = advance(state)
         if code != SCAN:
-            return code
+            return result(state, code)
         store64(state + 8 * FINISHED, scan(state))
-
-
-@njit
-def run_text(state, length):
-    """See `encode`."""
-    begin_text(state, length)
-    return text_result(state, run(state))

@@ -5,7 +5,6 @@ cache. `merge_long` keeps a heap, O(n log n), in LONG_SCRATCH bytes per byte.
 """
 
 import numpy as np
-from numba import njit
 
 from raybpe.kernels.encode_state import (
     BYTE_IDS,
@@ -37,6 +36,8 @@ from raybpe.kernels.intrinsics import (
     store32,
     store64,
 )
+from raybpe.kernels.jit import njit
+from raybpe.kernels.scan_state import DATA, DOCUMENTS
 
 _MIX1 = np.uint64(0x9E3779B97F4A7C15)
 _MIX2 = np.uint64(0xD6E8FEB86659FD93)
@@ -46,6 +47,7 @@ _U6 = np.uint64(6)
 _U32 = np.uint64(32)
 _U63 = np.uint64(63)
 _U64 = np.uint64(64)
+_ROOT = np.int64(0)  # typed, or functions that it is passed to are compiled once more
 _NO_RANK = 0xFFFF_FFFF
 _DEAD = 0xFFFF_FFFF
 
@@ -197,7 +199,7 @@ def merge_long(state, text, length, out, width):
     lengths = load_i64(state + 8 * LENGTHS)
     cells = load_i64(state + 8 * SCRATCH)
     heap = cells + ((4 * length + 7) & ~7)
-    size = 0
+    size = _ROOT
     for i in range(length):
         store32(cells + 4 * i, load32(byte_ids + 4 * load8(text + i)))
     for i in range(length - 1):
@@ -211,7 +213,7 @@ def merge_long(state, text, length, out, width):
         entry = load64(heap)
         size -= 1
         if size > 0:
-            _sift_down(heap, size, 0, load64(heap + 8 * size))
+            _sift_down(heap, size, _ROOT, load64(heap + 8 * size))
         at = as_i64(entry & _LOW32)
         left = load32(cells + 4 * at)
         if left == _DEAD:
@@ -255,26 +257,27 @@ def merge_long(state, text, length, out, width):
 
 
 @njit
-def fill_pairs(merges, count, pairs, shift, filter_bits, filter_words):
-    """Fill the pair table and its filter, and return 0.
+def fill_pairs(state):
+    """Fill the pair table, which is full of NONE, and its filter, which is all zero.
 
-    Takes addresses: of int32 (count, 3) rows of left, right, result by rank; of the table, uint64
-    (slots, 2) full of NONE, at least half of which stays empty; of `filter_words` uint64, all zero.
-    `shift` is 64 - log2(slots); both lengths are powers of two. All pairs are distinct.
+    At DATA are int32 (DOCUMENTS, 3) rows of left, right, result by rank, all pairs distinct. At
+    least half of the table stays empty.
     """
-    last = (1 << (64 - shift)) - 1
-    shift = np.uint64(shift)
-    mask = np.uint64(64 * filter_words - 1)
-    for rank in range(count):
+    merges = load_i64(state + 8 * DATA)
+    pairs = load_i64(state + 8 * PAIRS)
+    shift = load64(state + 8 * PAIR_SHIFT)
+    filter_bits = load_i64(state + 8 * FILTER)
+    mask = load64(state + 8 * FILTER_MASK)
+    last = (16 << (64 - as_i64(shift))) - 1
+    for rank in range(load_i64(state + 8 * DOCUMENTS)):
         row = merges + 12 * rank
         key = as_u64(load32(row) << 32 | load32(row + 4))
         mixed = _pair_hash(key)
-        slot = as_i64(mixed >> shift)
-        while load64(pairs + 16 * slot) != NONE:
-            slot = (slot + 1) & last
-        store64(pairs + 16 * slot, key)
-        store64(pairs + 16 * slot + 8, as_u64(rank << 32 | load32(row + 8)))
+        at = as_i64(mixed >> shift) << 4
+        while load64(pairs + at) != NONE:
+            at = (at + 16) & last
+        store64(pairs + at, key)
+        store64(pairs + at + 8, as_u64(rank << 32 | load32(row + 8)))
         bit = mixed & mask
-        word = filter_bits + 8 * as_i64(bit >> _U6)
+        word = filter_bits + as_i64((bit >> _U6) << _U3)
         store64(word, load64(word) | ONE << (bit & _U63))
-    return 0

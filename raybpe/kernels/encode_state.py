@@ -57,8 +57,16 @@ AT = DRIVER + 28  # offset of the text that has not been given ids yet
 STOP = DRIVER + 29  # offset of the end of the text
 BETWEEN = DRIVER + 32  # 1: bytes outside the documents become one id each; 0: they are left out
 NEED = DRIVER + 30  # bytes or ids wanted, with a GROW code
+OLD = DRIVER + 34  # address of a smaller cache whose entries are to be moved to TABLE
+OLD_SLOTS = DRIVER + 35  # its slots; 0: none
 
-# Return codes of the drivers.
+# What a driver is asked to do; a number from 0 on is the length of a text at DATA.
+GO_ON = -1
+BEGIN = -2
+FILL_PAIRS = -3
+FILL_TOKENS = -4
+
+# Codes: a driver returns them negated; DONE becomes the number of ids written.
 DONE = 0
 GROW_CACHE = 1  # the cache or its arena is full
 GROW_IDS = 2  # NEED ids more must fit
@@ -74,4 +82,4 @@ KEY_LONG = np.uint64(1 << 63)
 VALUE_LONG = np.uint64(0x8000 << 48)
 NONE = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
-assert FILTER_MASK < STATE_WORDS
+assert OLD_SLOTS < STATE_WORDS

@@ -1,7 +1,6 @@
 """From a batch of scanned pretokens to ids: look each up in the cache, merge those not there."""
 
 import numpy as np
-from numba import njit
 
 from raybpe.kernels.encode_cache import copy_long, find, first_slot, insert, key_of
 from raybpe.kernels.encode_merge import merge_long, merge_short
@@ -44,6 +43,7 @@ from raybpe.kernels.intrinsics import (
     prefetch,
     store64,
 )
+from raybpe.kernels.jit import njit
 from raybpe.kernels.scan_state import COUNT, DATA, OUT
 
 _U48 = np.uint64(48)

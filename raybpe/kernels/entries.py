@@ -1,7 +1,6 @@
 """Every kernel that Python calls. Importing this module imports no Numba."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from raybpe.kernels.entry import Kernel
 
@@ -34,25 +33,9 @@ merge_rebuild = {
 # Merges from ranks: see `ranks`.
 recover_merges = Kernel("ranks", "recover", *["int64"] * 7)
 
-# Encoding: see `encode`, `encode_cache`, `encode_merge`.
-begin_documents = Kernel("encode", "begin_documents", "int64")
-fill_cache = Kernel("encode_cache", "fill", *["int64"] * 5)
-move_cache = Kernel("encode_cache", "move", *["int64"] * 4)
-fill_pairs = Kernel("encode_merge", "fill_pairs", *["int64"] * 6)
-
-
-class EncodeDriver(NamedTuple):
-    """The two ways into encoding, for one way of scanning."""
-
-    run: Kernel
-    run_text: Kernel
-
-
+# Encoding, for each way of scanning: state block, request (`encode`, `encode_state`) → a count.
 encode = {
-    name: EncodeDriver(
-        Kernel(f"encode_{name}", "run", "int64"),
-        Kernel(f"encode_{name}", "run_text", "int64", "int64"),
-    )
+    name: Kernel(f"encode_{name}", "run", "int64", "int64")
     for name in ("gpt2", "automaton", "listed")
 }
 
@@ -64,5 +47,3 @@ def every_kernel() -> Iterator[Kernel]:
         for member in members:
             if isinstance(member, Kernel):
                 yield member
-            elif isinstance(member, EncodeDriver):
-                yield from member

@@ -60,7 +60,7 @@ class Encoder:
         self._matcher = None if scanner else regex.compile(pattern.regex)
         driver = entries.encode[scanner.kind if scanner else "listed"]
         self._tables = EncoderTables(vocabulary, scanner, driver, ignore_merges)
-        self._run_text = driver.run_text.function
+        self._run = driver.function
         self._small_text = SMALL_TEXT if scanner else 0
 
     def encode_list(self, text: str | bytes, specials: tuple[str, ...] | None = None) -> list[int]:
@@ -77,9 +77,9 @@ class Encoder:
             if 0 < size <= self._small_text:
                 worker = self._borrow()
                 worker.text_view[:size] = data
-                count = self._run_text(worker.address, size)
+                count = self._run(worker.address, size)
                 if count < 0:
-                    count = worker.go_on(-count)
+                    count = worker.finish(count)
                 ids: list[int] = worker.small_ids[:count].tolist()
                 self._idle.append(worker)
                 return ids

@@ -13,9 +13,8 @@ import numpy.typing as npt
 
 from raybpe.block import PADDING_BYTES
 from raybpe.kernels import encode_state as word
-from raybpe.kernels import entries
-from raybpe.kernels.entry import address
-from raybpe.kernels.scan_state import STATE_WORDS
+from raybpe.kernels import scan_state
+from raybpe.kernels.entry import Kernel, address
 from raybpe.kernels.scanner import Scanner
 from raybpe.kernels.table_layout import key_masks
 from raybpe.tokenizer.vocabulary import Vocabulary
@@ -44,7 +43,7 @@ class WholeTokens:
     shift: int
 
     @classmethod
-    def of(cls, tokens: dict[bytes, int]) -> WholeTokens:
+    def of(cls, tokens: dict[bytes, int], driver: Kernel) -> WholeTokens:
         """All of `tokens`, bytes → id."""
         bits = int(2 * len(tokens) + 2).bit_length()
         offsets = np.zeros(len(tokens) + 1, np.int64)
@@ -55,13 +54,13 @@ class WholeTokens:
         arena = np.zeros(int(offsets[-1]) + 16 * len(tokens) + word.SLACK, np.uint8)
         slots = empty_slots(1 << bits)
         masks = key_masks()
-        state = np.zeros(STATE_WORDS, np.int64)
+        state = np.zeros(scan_state.STATE_WORDS, np.int64)
         state[word.TABLE], state[word.SHIFT] = address(slots), slot_shift(len(slots))
         state[word.ARENA], state[word.ARENA_SIZE] = address(arena), len(arena) - word.SLACK
-        state[word.MASKS], state[word.WIDTH] = address(masks), 2
-        entries.fill_cache(
-            address(state), address(text), address(offsets), address(ids), len(tokens)
-        )
+        state[word.MASKS], state[word.WIDTH], state[word.IDS] = address(masks), 2, address(ids)
+        state[scan_state.DATA], state[scan_state.STARTS] = address(text), address(offsets)
+        state[scan_state.DOCUMENTS] = len(tokens)
+        driver(address(state), word.FILL_TOKENS)
         return cls(slots, arena, slot_shift(len(slots)))
 
 
@@ -69,12 +68,12 @@ class EncoderTables:
     """The vocabulary as the encode kernels read it.
 
     Attributes:
-        driver: the kernels that encode with it.
+        driver: the kernel that encodes with it.
         scanner: the pattern's scanner.
         byte_ids: int32 (256,).
         byte_pairs: uint64 (65536,), rank << 32 | result of each pair of bytes, or NONE.
         pairs: uint64 (slots, 2), hash table of all pairs.
-        filter_bits: uint64 words of the filter in front of it.
+        filter_bits: uint64 words of the filter in front of it; `filter_mask` its bits - 1.
         pair_shift: 64 - log2(slots).
         lengths: int32 (highest id + 1,), bytes of each token.
         dtype: uint16 when every id fits, else uint32.
@@ -85,7 +84,7 @@ class EncoderTables:
         self,
         vocabulary: Vocabulary,
         scanner: Scanner | None,
-        driver: entries.EncodeDriver,
+        driver: Kernel,
         ignore_merges: bool,
     ) -> None:
         merges = vocabulary.merge_ids
@@ -95,21 +94,19 @@ class EncoderTables:
         self.byte_ids: npt.NDArray[np.int32] = vocabulary.byte_ids
         self.pairs: npt.NDArray[np.uint64] = np.full((1 << bits, 2), word.NONE)
         self.filter_bits: npt.NDArray[np.uint64] = np.zeros((1 << bits) // 8, np.uint64)
+        self.filter_mask = 64 * len(self.filter_bits) - 1
         self.pair_shift = 64 - bits
         rows = np.ascontiguousarray(merges, np.int32)
-        entries.fill_pairs(
-            address(rows),
-            len(rows),
-            address(self.pairs),
-            self.pair_shift,
-            address(self.filter_bits),
-            len(self.filter_bits),
-        )
+        state = np.zeros(scan_state.STATE_WORDS, np.int64)
+        state[word.PAIRS], state[word.PAIR_SHIFT] = address(self.pairs), self.pair_shift
+        state[word.FILTER], state[word.FILTER_MASK] = address(self.filter_bits), self.filter_mask
+        state[scan_state.DATA], state[scan_state.DOCUMENTS] = address(rows), len(rows)
+        driver(address(state), word.FILL_PAIRS)
         self.byte_pairs = _byte_pairs(merges, vocabulary.byte_ids, vocabulary.id_limit)
         self.lengths: npt.NDArray[np.int32] = np.zeros(vocabulary.id_limit, np.int32)
         self.lengths[list(vocabulary.tokens)] = [len(t) for t in vocabulary.tokens.values()]
         self.dtype = id_dtype(vocabulary)
-        self.whole = WholeTokens.of(vocabulary.ordinary) if ignore_merges else None
+        self.whole = WholeTokens.of(vocabulary.ordinary, driver) if ignore_merges else None
 
 
 def id_dtype(vocabulary: Vocabulary) -> type[np.uint16] | type[np.uint32]:

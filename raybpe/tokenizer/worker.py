@@ -15,7 +15,7 @@ import numpy.typing as npt
 from raybpe.block import PADDING_BYTES
 from raybpe.errors import CapacityError
 from raybpe.kernels import encode_state as word
-from raybpe.kernels import entries, scan_state
+from raybpe.kernels import scan_state
 from raybpe.kernels.entry import address
 from raybpe.kernels.table_layout import key_masks
 from raybpe.tokenizer.encoder_tables import EncoderTables, empty_slots, slot_shift
@@ -35,7 +35,7 @@ class Worker:
     """See the module's docstring.
 
     Attributes:
-        text: uint8 (SMALL_TEXT + PADDING_BYTES,), where `run_text` finds its text.
+        text: uint8 (SMALL_TEXT + PADDING_BYTES,), where the kernel finds a small text.
         small_ids: the ids of the latest small text.
         state: int64 state block.
         address: its address, what kernels take.
@@ -64,7 +64,7 @@ class Worker:
         ):
             self._point(index, array)
         self.state[word.PAIR_SHIFT] = tables.pair_shift
-        self.state[word.FILTER_MASK] = 64 * len(tables.filter_bits) - 1
+        self.state[word.FILTER_MASK] = tables.filter_mask
         self.state[word.WIDTH] = self.small_ids.itemsize.bit_length() - 1
         if tables.whole is not None:
             self._point(word.WHOLE, tables.whole.slots)
@@ -120,26 +120,24 @@ class Worker:
             self._point(word.ENDS_OUT, token_ends)
         self._use_ids(output)
         state[word.IDS_USED] = used
-        entries.begin_documents(self.address)
         try:
-            self.finish()
-            return self._ids, int(state[word.IDS_USED])
+            used = self.finish(self.tables.driver(self.address, word.BEGIN))
+            return self._ids, used
         finally:
             self.use_small()
 
-    def finish(self) -> None:
-        """Run the kernel to the end of the documents, growing what must grow."""
-        run = self.tables.driver.run.function
-        while code := run(self.address):
-            self.grow(code)
+    def finish(self, count: int) -> int:
+        """After the kernel returned `count`: grow what must grow until all is done.
 
-    def go_on(self, code: int) -> int:
-        """After `run_text` returned minus a GROW code: finish, and say how many ids there are."""
-        self.grow(code)
-        self.finish()
-        return int(self.state[word.IDS_USED])
+        Returns how many ids there are.
+        """
+        while count < 0:
+            self._grow(-count)
+            count = self.tables.driver(self.address, word.GO_ON)
+            self._kept.pop(word.OLD, None)
+        return count
 
-    def grow(self, code: int) -> None:
+    def _grow(self, code: int) -> None:
         """Do what a GROW code asks for."""
         state = self.state
         if code == word.GROW_CACHE:
@@ -165,9 +163,10 @@ class Worker:
             count = len(slots) * (4 if 4 * slots.nbytes <= CACHE_BYTES else 2)
             more = empty_slots(count)
             used = int(state[word.USED])
-            entries.move_cache(address(slots), len(slots), address(more), slot_shift(count))
             self._set_slots(more)
             state[word.USED] = used
+            self._point(word.OLD, slots)
+            state[word.OLD_SLOTS] = len(slots)
         else:
             slots.fill(0)
             state[word.USED] = state[word.ARENA_USED] = 0

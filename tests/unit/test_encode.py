@@ -291,3 +291,24 @@ def test_documents_of_a_block_are_texts_of_their_own(documents, gap):
     parts = [part.tolist() for part in np.split(ids, ends[:-1])] if documents else []
     assert parts == [encode_plainly(SMALL, document) for document in documents]
     assert ids.dtype == np.uint16
+
+
+def test_a_stretch_between_matches_is_one_pretoken():
+    vocab = {number: bytes([number]) for number in range(256)} | {256: b" '"}
+    tokenizer = Tokenizer(vocab, [(b" ", b"'")], pattern=r"\p{L}+|\s+(?=\n|\Z)")
+    assert tokenizer.encode("a 'b") == [ord("a"), 256, ord("b")]
+    assert tokenizer.encode(" '" * 3) == [256] * 3
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.sampled_from(["a", " ", "'", "\n", "é", "1"]), max_size=25).map("".join))
+def test_stretches_between_matches_as_in_the_definition(text):
+    tokenizer = random_tokenizer(Random(5), 40, b"a '\n1", pattern=r"\p{L}+|\s+(?=\n|\Z)|1{2}(?=a)")
+    assert tokenizer.encode(text) == encode_plainly(tokenizer, text.encode())
+
+
+def test_a_stretch_between_matches_longer_than_a_batch():
+    tokenizer = random_tokenizer(Random(6), 40, b"!? ", pattern=r"\p{L}+")
+    for text in ("!?" * 3000, "a" + "! " * 1000 + "b!?", "! " * 255 + "b" + "?" * 600):
+        assert tokenizer.encode(text) == encode_plainly(tokenizer, text.encode())
+    assert tokenizer.pattern.name is None
