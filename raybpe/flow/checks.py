@@ -13,6 +13,7 @@ from raybpe.errors import (
     PatternError,
     RaybpeError,
 )
+from raybpe.filesystems import shown
 from raybpe.flow.steps import Merged, Tally
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def describe(chunk: Chunk) -> str:
     first = chunk.parts[0]
     span = f" from {first.start:,} to {first.end:,}" if first.end >= 0 else ""
     more = f" and {len(chunk.parts) - 1:,} more" if len(chunk.parts) > 1 else ""
-    return f"{chunk.name} ({first.uri}{span}{more})"
+    return f"{chunk.name} ({shown(first.uri)}{span}{more})"
 
 
 def remarks(counted: Counted, merged: Merged, config: TrainConfig) -> Iterator[str]:

@@ -29,7 +29,15 @@ from typing import TYPE_CHECKING, Any
 from raybpe.config import CountConfig, RunOptions, TrainConfig
 from raybpe.counts.columns import Columns
 from raybpe.errors import CountsError, RaybpeError, UsageError
-from raybpe.filesystems import is_local, split_query
+from raybpe.filesystems import (
+    attempt,
+    is_local,
+    local_path,
+    open_input,
+    resolve,
+    shown,
+    split_query,
+)
 from raybpe.flow.steps import Tally
 
 if TYPE_CHECKING:
@@ -117,6 +125,8 @@ class RunDirectory:
         root = options.output
         if root is not None:
             root = _beside(root) if config is None else storage.join(root, FOLDER)
+        if root is not None and is_local(root):
+            root = os.path.abspath(local_path(root))  # workers have another working directory
         earlier = None
         if root is not None and _holds_work(root):
             if options.resume:
@@ -153,24 +163,31 @@ class RunDirectory:
                 text = json.dumps(run, indent=1)
                 storage.write(storage.join(root, RUN_FILE), text.encode())
             else:
-                _refuse_differences(earlier, run, options.output)
+                _refuse_differences(earlier, run, str(options.output))
                 directory._take_up(root, executor)
         return directory
 
     def _take_up(self, root: str, executor: Executor) -> None:
         from raybpe import storage
 
-        found = []
+        found, others = [], 0
         for name in storage.names(root):
             if _is_partial(name):
                 partial, identity = _read_header(storage.join(root, name))
                 if identity == self.identity:
                     found.append(partial)
+                else:
+                    others += 1
         for partial in sorted(found, key=lambda one: (-len(one.chunks), one.uri)):
             if not partial.chunks & self.covered:
                 self._partials.append(partial)
                 self.covered |= partial.chunks
         self.covered_before = frozenset(self.covered)
+        if others:
+            executor.progress.note(
+                f"{others:,} partial counts were made by another plan of the inputs, for example "
+                "another version's, and are not used"
+            )
         if self.covered:
             executor.progress.note(
                 f"resuming: {len(self.covered):,} of {len(self.plan.chunks):,} chunks are counted"
@@ -199,6 +216,8 @@ class RunDirectory:
     def note_saved(self, partial: Partial) -> None:
         """Take a partial that a thread or task has written into account; threads may all call."""
         with self._lock:
+            if any(partial.chunks < one.chunks for one in self._partials):
+                return  # it comes late: a sum that it is part of is saved already
             self._partials = [one for one in self._partials if not one.chunks & partial.chunks]
             self._partials.append(partial)
             self.covered |= partial.chunks
@@ -267,40 +286,49 @@ def write_partial(
 
 
 def read_partial(uri: str, partition: int) -> list[Columns]:
-    """Rows of one hash partition of a partial."""
+    """Rows of one hash partition of a partial.
+
+    Raises:
+        CountsError: it is damaged.
+        InputError: it is not there.
+        TransientError: a store failed again and again.
+    """
     import pyarrow as pa
 
     from raybpe.counts.arrow import from_arrow
 
-    return list(from_arrow(pa.Table.from_batches([_open(uri).get_batch(partition)])))
+    with _reading(uri) as reader:
+        batch = attempt(uri, lambda: reader.get_batch(partition))
+        return list(from_arrow(pa.Table.from_batches([batch])))
 
 
-def _open(uri: str) -> Any:
+@contextmanager
+def _reading(uri: str) -> Iterator[Any]:
     import pyarrow as pa
 
-    from raybpe.filesystems import open_input
-
     try:
-        return pa.ipc.open_file(open_input(uri))
+        with open_input(uri) as file:
+            yield attempt(uri, lambda: pa.ipc.open_file(file))
     except pa.ArrowInvalid as error:
         raise CountsError(
-            f"{uri} is not a whole Arrow file ({error}); remove it, or start over with --no-resume"
+            f"{shown(uri)} is not a whole Arrow file ({error}); remove it, or start over with "
+            "--no-resume"
         ) from error
 
 
 def _size(uri: str) -> int:
-    from raybpe.filesystems import resolve
-
     filesystem, path = resolve(uri)
-    return int(filesystem.get_file_info(path).size)
+    return int(attempt(uri, lambda: filesystem.get_file_info(path)).size)
 
 
 def _batches(uri: str) -> int:
-    return int(_open(uri).num_record_batches)
+    with _reading(uri) as reader:
+        return int(reader.num_record_batches)
 
 
 def _read_header(uri: str) -> tuple[Partial, str]:
-    metadata = _open(uri).schema.metadata or {}
+    with _reading(uri) as reader:
+        metadata = reader.schema.metadata or {}
     try:
         header = json.loads(metadata[METADATA_KEY])
         size = _size(uri)
@@ -308,7 +336,8 @@ def _read_header(uri: str) -> tuple[Partial, str]:
         return partial, str(header["run"])
     except (KeyError, TypeError, ValueError) as error:
         raise CountsError(
-            f"{uri} does not say which chunks it covers; remove it, or start over with --no-resume"
+            f"{shown(uri)} does not say which chunks it covers; remove it, or start over with "
+            "--no-resume"
         ) from error
 
 
@@ -324,21 +353,21 @@ def _read_run(root: str) -> dict[str, Any] | None:
             raise ValueError("another format")
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(
-            f"{uri} cannot be read as the record of an unfinished run ({error}); start over with "
-            "--no-resume, or give another --output"
+            f"{shown(uri)} cannot be read as the record of an unfinished run ({error}); start over "
+            "with --no-resume, or give another --output"
         ) from error
     return dict(run)
 
 
-def _refuse_differences(earlier: dict[str, Any], now: dict[str, Any], output: str | None) -> None:
+def _refuse_differences(earlier: dict[str, Any], now: dict[str, Any], output: str) -> None:
     differences = list(_differences(earlier, now))
     if not differences:
         return
-    shown = "; ".join(differences[:SHOWN_DIFFERENCES])
+    listed = "; ".join(differences[:SHOWN_DIFFERENCES])
     if len(differences) > SHOWN_DIFFERENCES:
-        shown += f"; and {len(differences) - SHOWN_DIFFERENCES:,} more"
+        listed += f"; and {len(differences) - SHOWN_DIFFERENCES:,} more"
     raise UsageError(
-        f"{output} has an unfinished run that differs: {shown}. Give the same settings and "
+        f"{shown(output)} has an unfinished run that differs: {listed}. Give the same settings and "
         "inputs to continue it, --no-resume to throw it away, or another --output"
     )
 

@@ -23,6 +23,7 @@ from raybpe.flow.local import LocalExecutor
 from raybpe.flow.progress import Progress
 from raybpe.flow.run_directory import FOLDER, RunDirectory, read_partial, write_partial
 from raybpe.flow.steps import Tally
+from raybpe.inputs import Plan
 from raybpe.pretokenize import PATTERNS
 
 GPT2 = CountConfig(PATTERNS["gpt2"], "gpt2")
@@ -246,6 +247,45 @@ def test_overlapping_partials_are_counted_once(text: str, tmp_path: Path) -> Non
         uri = directory.partial_uri(chunks)
         write_partial(uri, directory.identity, chunks, [], Tally(chunks=len(chunks)))
     assert sorted(sorted(partial.chunks) for partial in opened().partials()) == [[0, 1, 2], [3]]
+
+
+def test_a_part_that_is_saved_late_does_not_replace_the_whole(text: str, tmp_path: Path) -> None:
+    executor: Executor = LocalExecutor(options(tmp_path / "out"), Progress())
+    directory = RunDirectory.open([text], CONFIG, GPT2, options(tmp_path / "out"), executor)
+    for chunks in ([0, 1, 2], [1], [3], [3, 4]):
+        directory.save_partial(chunks, [], Tally(chunks=len(chunks)))
+    assert sorted(sorted(one.chunks) for one in directory.partials()) == [[0, 1, 2], [3, 4]]
+
+
+def test_partials_of_another_plan_are_told_of(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unfinished(text, tmp_path / "out", monkeypatch)
+    monkeypatch.setattr(Plan, "fingerprint", lambda self: "of another version")
+    result = flow.train([text], CONFIG, options(tmp_path / "out", progress="auto"))
+    assert "partial counts were made by another plan" in capsys.readouterr().err
+    assert result.manifest["run"]["chunks"]["resumed"] == 0
+
+
+def test_partials_are_closed_after_reading(tmp_path: Path) -> None:
+    uri = str(tmp_path / "partial-0.arrow")
+    tables = [pa.table([[b"x"], [7]], schema=SCHEMA)] * 3
+    write_partial(uri, "0" * 32, [0], tables, Tally(chunks=1))
+    before = len(os.listdir("/proc/self/fd"))
+    rows = [read_partial(uri, i) for i in range(3)]
+    assert [part.counts.tolist() for (part,) in rows] == [[7]] * 3
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_messages_show_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    uri = "s3://me:SECRET@bucket/partial-0.arrow?endpoint_override=SECRET"
+    monkeypatch.setattr(
+        "raybpe.flow.run_directory.open_input", lambda _: pa.BufferReader(b"no Arrow file")
+    )
+    with pytest.raises(CountsError) as caught:
+        read_partial(uri, 0)
+    assert "s3://bucket/partial-0.arrow" in str(caught.value)
+    assert "SECRET" not in str(caught.value)
 
 
 def test_threads_may_all_save_at_once(text: str, tmp_path: Path) -> None:
