@@ -72,12 +72,8 @@ def _attach(address: str) -> None:
 
     try:
         ray.init(address=address, **SETTINGS)
-    except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
-        raise ClusterError(
-            f"cannot reach Ray at {address}: {error}. Check --address and RAY_ADDRESS, that "
-            "`ray status` answers there, that both sides run the same versions of Ray and Python, "
-            "and, if the cluster uses tokens, RAY_AUTH_MODE=token"
-        ) from error
+    except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
+        raise _unreachable(f"at {address}", error) from error
 
 
 def _attach_to_running() -> bool:
@@ -87,7 +83,17 @@ def _attach_to_running() -> bool:
         ray.init(address="auto", **SETTINGS)
     except ConnectionError:
         return False
+    except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
+        raise _unreachable("that runs on this machine", error) from error
     return True
+
+
+def _unreachable(where: str, error: Exception) -> ClusterError:
+    return ClusterError(
+        f"cannot reach the Ray {where}: {error}. Check --address and RAY_ADDRESS, that `ray "
+        "status` answers there, that both sides run the same versions of Ray and Python, and, if "
+        "the cluster uses tokens, RAY_AUTH_MODE=token; or use --executor local"
+    )
 
 
 def _start(options: RunOptions) -> None:
