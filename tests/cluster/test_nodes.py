@@ -28,7 +28,12 @@ def nodes() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     cluster = Cluster(
-        initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": STORE_BYTES}
+        initialize_head=True,
+        head_node_args={
+            "num_cpus": 0,
+            "object_store_memory": STORE_BYTES,
+            "include_dashboard": False,
+        },
     )
     cluster.add_node(num_cpus=1, object_store_memory=STORE_BYTES)
     ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
@@ -114,7 +119,12 @@ def test_work_waits_for_the_first_node(text: str, monkeypatch: pytest.MonkeyPatc
     from ray.cluster_utils import Cluster
 
     cluster = Cluster(
-        initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": STORE_BYTES}
+        initialize_head=True,
+        head_node_args={
+            "num_cpus": 0,
+            "object_store_memory": STORE_BYTES,
+            "include_dashboard": False,
+        },
     )
     ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
     real = Reduction._wait
