@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,9 @@ import orjson
 
 from raybpe.errors import FormatError
 
+_ESCAPED = (rb"\u0022", rb"\u003a", rb"\u003A")  # quote and colon
+_SPACED = (b" :", b"\t:", b"\n:", b"\r:")
+_SPACED_KEY = re.compile(rb'"[ \t\n\r]+:')
 MAX_FILE_BYTES = 256 * 10**6  # five times the largest published tokenizer.json
 
 
@@ -77,8 +81,12 @@ def read_json(path: Path) -> Any:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         raise FormatError(f"{path} is not valid JSON: {error}") from None
-    # Parsers keep the last of two equal keys. Writing the value again shows whether one was lost.
-    if data.count(b'":') != orjson.dumps(value).count(b'":'):
+    # Parsers keep the last of two equal keys. Writing the value again shows whether one was lost,
+    # unless the file writes something with fewer of these marks than we do.
+    fewer = any(mark in data for mark in _ESCAPED) or (
+        any(mark in data for mark in _SPACED) and _SPACED_KEY.search(data)
+    )
+    if fewer or data.count(b'":') != orjson.dumps(value).count(b'":'):
         _refuse_repeated_keys(data, path)
     return value
 

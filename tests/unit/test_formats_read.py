@@ -232,6 +232,10 @@ def test_vocabulary_faults_name_what_is_wrong(tmp_path: Path) -> None:
         (b"[]", "holds a list"),
         (b"3", "holds the number 3"),
         (b'{"model": {"vocab": {"a": 1, "a": 2}}}', "the key 'a' twice"),
+        (b'{"model" : {"vocab": {"a": 1, "a": 2}}}', "the key 'a' twice"),
+        (b'{"model"\n\t: {"vocab": {"a": 1, "a": 2}}}', "the key 'a' twice"),
+        (b'{"model": {"b": "\\u0022:", "vocab": {"a": 1, "a": 2}}}', "the key 'a' twice"),
+        (b'{"model": {"b": "\\u003Ax", "vocab": {"a": 1, "a": 2}}}', "the key 'a' twice"),
         (b'{"model": NaN}', "not valid JSON"),
     ],
 )
