@@ -29,8 +29,9 @@ def inspect(
     ] = False,
 ) -> None:
     """Show what is in a tokenizer, and what is wrong with it."""
-    from raybpe.cli.show import readable, shortened, table
+    from raybpe.cli.show import table
     from raybpe.evaluate.audit import audit
+    from raybpe.quoted import readable, shortened
     from raybpe.tokenizer.tokenizer import Tokenizer
 
     loaded = Tokenizer.load(tokenizer)
@@ -78,8 +79,9 @@ def compare(
     right: TokenizerPath,
 ) -> None:
     """Show in what two tokenizers differ, by content."""
-    from raybpe.cli.show import readable, table
+    from raybpe.cli.show import table
     from raybpe.evaluate.compare import compare as compare_tokenizers
+    from raybpe.quoted import readable
     from raybpe.tokenizer.tokenizer import Tokenizer
 
     one, other = Tokenizer.load(left), Tokenizer.load(right)

@@ -80,8 +80,9 @@ def show(
     """Show the most frequent pretokens, as count and text."""
     from itertools import islice
 
-    from raybpe.cli.show import readable, table
+    from raybpe.cli.show import table
     from raybpe.counts.counts import Counts
+    from raybpe.quoted import readable
 
     counts = Counts.load(file)
     if find is None:

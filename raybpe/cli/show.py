@@ -10,25 +10,6 @@ if TYPE_CHECKING:
     from raybpe.flow import TrainResult
 
 
-def readable(token: bytes) -> str:
-    """A quoted text, or quoted bytes where they are not UTF-8.
-
-    >>> readable(b" the"), readable(b"\\xe2\\x80")
-    ("' the'", "b'\\\\xe2\\\\x80'")
-    """
-    try:
-        return repr(token.decode("utf-8"))
-    except UnicodeDecodeError:
-        return repr(token)
-
-
-def shortened(token: bytes, length: int = 72) -> str:
-    """As `readable`, but of a long token only the beginning, and its length."""
-    if len(token) <= length:
-        return readable(token)
-    return f"{readable(token[:length])}… ({len(token):,} bytes)"
-
-
 def table(rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
     """Rows in columns; `right` names the columns that end flush."""
     rows = [tuple(row) for row in rows]

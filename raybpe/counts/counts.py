@@ -23,9 +23,10 @@ from raybpe.config import CountConfig
 from raybpe.counts.arrow import SCHEMA, from_arrow, to_arrow
 from raybpe.counts.columns import Columns, concatenate, exact_sum, take
 from raybpe.counts.order import canonical_order
-from raybpe.counts.statistics import length_histogram, statistics
+from raybpe.counts.statistics import statistics
 from raybpe.counts.unicode_version import unicode_version
 from raybpe.errors import CapacityError, CountsError, UsageError
+from raybpe.quoted import shortened
 
 LARGEST_COUNT = 2**63 - 1
 
@@ -62,16 +63,6 @@ class Counts:
             )
         if not self.unicode:
             object.__setattr__(self, "unicode", unicode_version())
-
-    @classmethod
-    def from_columns(
-        cls,
-        columns: Columns,
-        config: CountConfig | None = None,
-        sources: Iterable[CountedSource] = (),
-    ) -> Counts:
-        """Counts over plain arrays, which are shared and not copied."""
-        return cls(to_arrow(columns), config, tuple(sources))
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[Any, int], config: CountConfig | None = None) -> Counts:
@@ -209,10 +200,6 @@ class Counts:
         """Totals and shape, by name; see `statistics`."""
         return statistics(self.columns)
 
-    def length_histogram(self) -> dict[int, int]:
-        """Number of distinct pretokens by length in bytes: {upper bound (a power of 2): number}."""
-        return length_histogram(self.columns)
-
     def top(self, number: int = 10) -> list[tuple[bytes, int]]:
         """The pretokens with the highest counts."""
         counts = self.columns.counts
@@ -230,7 +217,7 @@ class Counts:
     def _repr_html_(self) -> str:
         rows = [_row(name.replace("_", " "), _shown(value)) for name, value in self.stats().items()]
         top = [
-            _row(f"<code>{html.escape(_readable(pretoken))}</code>", f"{number:,}")
+            _row(f"<code>{html.escape(shortened(pretoken, 60))}</code>", f"{number:,}")
             for pretoken, number in self.top(10)
         ]
         pattern = "" if self.config is None else self.config.pattern_name or self.config.pattern
@@ -255,14 +242,6 @@ def _as_bytes(key: Any) -> bytes:
 
 def _row(left: str, right: str) -> str:
     return f"<tr><td>{left}</td><td style='text-align:right'>{right}</td></tr>"
-
-
-def _readable(pretoken: bytes) -> str:
-    text = pretoken if len(pretoken) <= 60 else pretoken[:60] + b"..."
-    try:
-        return repr(text.decode())
-    except UnicodeDecodeError:
-        return repr(text)
 
 
 def _shown(value: int | float | str) -> str:

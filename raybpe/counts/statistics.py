@@ -52,14 +52,3 @@ def statistics(columns: Columns) -> dict[str, int | float | str]:
 def _dot(halves: np.ndarray, lengths: np.ndarray) -> int:
     """Exact sum of products of numbers under 2**32 and lengths."""
     return int((halves * (lengths >> 16)).sum()) * 2**16 + int((halves * (lengths & 0xFFFF)).sum())
-
-
-def length_histogram(columns: Columns) -> dict[int, int]:
-    """Distinct pretokens by length: {1: n, 2: n, 4: n (3 and 4 bytes), 8: n, …}."""
-    lengths = np.diff(columns.offsets)
-    lengths = lengths[lengths > 0]
-    if not len(lengths):
-        return {}
-    powers = np.ceil(np.log2(lengths)).astype(np.int64)
-    numbers = np.bincount(powers)
-    return {2**power: int(number) for power, number in enumerate(numbers) if number}

@@ -173,7 +173,7 @@ def take_out(
         left_out = table.left_out(longest).occurrences
         tally.pretokens -= left_out
         tally.long_pretokens += left_out
-    return [Columns(*part) for part in parts]
+    return parts
 
 
 def add_counts(rows: Iterable[Columns]) -> Columns:
@@ -187,7 +187,7 @@ def add_counts(rows: Iterable[Columns]) -> Columns:
     total = PretokenTable()
     for columns in rows:
         total.insert(*columns)
-    return Columns(*total.export()[0])
+    return total.export()[0]
 
 
 # -- merging ---------------------------------------------------------------------------------

@@ -16,10 +16,10 @@ HEADER = "rank\tleft\tright\ttoken\tcount\n"
 _SPACE = "␠"
 
 
-def readable(token: bytes) -> str:
+def spelled(token: bytes) -> str:
     r"""The token as text on one line.
 
-    >>> readable(b" the"), readable(b"\n"), readable(b"\xe2\x82")
+    >>> spelled(b" the"), spelled(b"\n"), spelled(b"\xe2\x82")
     ('␠the', '\\n', '\\xe2\\x82')
     """
     try:
@@ -53,7 +53,7 @@ def render_listing(source: Source, merge_counts: Sequence[int] | None = None) ->
         source: whose merges to list.
         merge_counts: count of each pair when it was merged, in rank order.
     """
-    shown = source.shown_by_id(list(map(readable, source.tokenizer.vocab.values())))
+    shown = source.shown_by_id(list(map(spelled, source.tokenizer.vocab.values())))
     left, right, token = (source.pick(shown, column) for column in range(3))
     counts: Sequence[str] | str = "" if merge_counts is None else list(map(str, merge_counts))
     ranks = list(map(str, range(len(left))))

@@ -38,11 +38,6 @@ def bytes_to_text(token: bytes) -> str:
     return token.decode("latin-1").translate(_TO_TEXT)
 
 
-def text_to_bytes(text: str) -> bytes:
-    """The token that GPT-2's characters stand for; KeyError for any other character."""
-    return bytes([CHARACTER_TO_BYTE[character] for character in text])
-
-
 def byte_ids(order: ByteOrder) -> npt.NDArray[np.uint8]:
     """uint8 (256,): the id of each byte value, before special tokens shift it."""
     if order == "value":

@@ -27,8 +27,6 @@ from raybpe.kernels.entries import find_last_cut, find_next_cut
 from raybpe.kernels.entry import address
 from raybpe.pretokenize.compile import DEAD, Automaton
 
-_CHARACTER = 4  # bytes of the longest
-
 
 def cut_pairs(automaton: Automaton) -> npt.NDArray[np.bool_]:
     """bool (K, K): whether text can be cut between a code point of one class and of another."""
@@ -43,17 +41,16 @@ def cut_pairs(automaton: Automaton) -> npt.NDArray[np.bool_]:
     return pairs
 
 
-class Cutter:
+class SafeCuts:
     """Finds cuts in raw bytes, valid UTF-8 or not.
 
-    Attributes:
-        context: bytes before a position that decide, with those after it, whether it is a cut.
+    The bytes before a position that decide, with those after it, whether it is a cut are as many
+    as the longest special token and one character of 4 bytes.
     """
 
     def __init__(self, tables: npt.NDArray[np.uint8], special_tokens: Sequence[bytes]) -> None:
         self._tables = tables
         self._specials = _pack_specials(special_tokens)
-        self.context = _CHARACTER + max(map(len, special_tokens), default=0)
 
     def next_cut(
         self, data: npt.NDArray[np.uint8], position: int, end: int, final: bool
@@ -61,8 +58,7 @@ class Cutter:
         """The first cut at or after `position` in ``data[:end]``.
 
         Args:
-            data: uint8; ``data[0]`` begins the text, or lies at least `context` bytes before
-                `position`.
+            data: uint8; ``data[0]`` begins the text, or lies before all bytes that decide.
             position: where to look from; 0 is a cut itself.
             end: one past the last byte that may be looked at.
             final: whether the text ends there. Then `end` is a cut.
@@ -87,7 +83,7 @@ class Cutter:
     def last_cut(self, data: npt.NDArray[np.uint8], start: int, end: int) -> int | None:
         """The last cut in ``(start, end)`` that is certain given ``data[:end]``; None if none is.
 
-        ``data[0]`` begins the text, or lies at least `context` bytes before the cut.
+        ``data[0]`` begins the text, or lies before all bytes that decide.
         """
         found = int(
             find_last_cut(address(data), start, end, address(self._tables), address(self._specials))

@@ -31,7 +31,7 @@ from raybpe.kernels.scanner import Scanner
 from raybpe.kernels.special_table import compile_specials
 from raybpe.pretokenize.code_points import UNICODE_KEY
 from raybpe.pretokenize.compile import compile_pattern, equivalent
-from raybpe.pretokenize.cuts import Cutter
+from raybpe.pretokenize.cuts import SafeCuts
 from raybpe.pretokenize.gpt2_classes import gpt2_tables
 from raybpe.pretokenize.parse import Unsupported, check
 from raybpe.pretokenize.patterns import PATTERNS, Pattern
@@ -86,7 +86,7 @@ class Pretokenizer:
             self.scanner = Scanner("gpt2", gpt2_tables())
         else:
             self.scanner = Scanner("automaton", tables)
-        self._cutter = Cutter(tables, tokens)
+        self._cuts = SafeCuts(tables, tokens)
 
     def __reduce__(self) -> tuple[type, tuple[Pattern, tuple[str, ...]]]:
         return type(self), (self.pattern, self.special_tokens)
@@ -124,12 +124,12 @@ class Pretokenizer:
     def next_cut(
         self, data: npt.NDArray[np.uint8], position: int, end: int, final: bool
     ) -> int | None:
-        """The first safe cut at or after `position` in ``data[:end]``; see `cuts.Cutter`."""
-        return self._cutter.next_cut(data, position, end, final)
+        """The first safe cut at or after `position` in ``data[:end]``; see `cuts.SafeCuts`."""
+        return self._cuts.next_cut(data, position, end, final)
 
     def last_cut(self, data: npt.NDArray[np.uint8], start: int, end: int) -> int | None:
-        """The last safe cut in ``(start, end)`` given ``data[:end]``; see `cuts.Cutter`."""
-        return self._cutter.last_cut(data, start, end)
+        """The last safe cut in ``(start, end)`` given ``data[:end]``; see `cuts.SafeCuts`."""
+        return self._cuts.last_cut(data, start, end)
 
     def _pieces(self, text: bytes) -> list[bytes]:
         return self._split.split(text) if self._split else [text]

@@ -19,7 +19,7 @@ from raybpe.formats import (
     read_tokenizer,
     write_tokenizer,
 )
-from raybpe.formats.listing import readable
+from raybpe.formats.listing import spelled
 from raybpe.pretokenize import PATTERNS, resolve_pattern
 from raybpe.tokenizer.tokenizer import Tokenizer
 
@@ -287,7 +287,7 @@ def test_the_listing_can_be_read(tmp_path: Path) -> None:
         "4\t\\xc2\t\\x80\t\\u0080\t1\n"
     )
     tokens = [*trained().vocab.values(), "␠".encode(), b"\\x80", b"\\n"]
-    assert len({readable(token) for token in set(tokens)}) == len(set(tokens))
+    assert len({spelled(token) for token in set(tokens)}) == len(set(tokens))
 
 
 def test_ranks_are_base64_and_id(tmp_path: Path) -> None:

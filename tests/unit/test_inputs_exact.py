@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from raybpe.block import Block
-from raybpe.counts.columns import Columns
+from raybpe.counts.arrow import to_arrow
 from raybpe.counts.counts import Counts
 from raybpe.counts.pretoken_table import PretokenTable
 from raybpe.inputs import plan_inputs, read_blocks
@@ -24,7 +24,7 @@ def counted(blocks, cutter, policy: str) -> Counter[bytes]:
         cutter.count(table, clean)
         if policy == "keep":
             invalid.update({bytes([b]): int(n) for b, n in enumerate(histogram) if n})
-    rows = Counts.from_columns(Columns(*table.export()[0])).items()
+    rows = Counts(to_arrow(table.export()[0])).items()
     return Counter(dict(rows)) + invalid
 
 
