@@ -81,7 +81,7 @@ def split_query(uri: str) -> tuple[str, str]:
 def shown(uri: str) -> str:
     """The URI as messages and manifests name it: no options, no keys, no signature of a link."""
     if is_local(uri):
-        return uri
+        return uri.encode("utf-8", "backslashreplace").decode()  # a name may be any bytes
     scheme, _, rest = uri.partition("?")[0].partition("://")
     authority, slash, path = rest.partition("/")
     return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
@@ -146,6 +146,23 @@ def resolve(uri: str) -> tuple[FileSystem, str]:
             f"cannot open {shown(uri)}: {_without_keys(str(error), uri)}; {cure}"
         ) from error
     return filesystem, prefix + path
+
+
+def open_input(uri: str, *, mapped: bool = False) -> Any:
+    """A file as Arrow's readers take it; a local one may be mapped into memory.
+
+    Raises:
+        InputError: it does not exist or may not be read.
+        TransientError: a store failed again and again.
+    """
+    if is_local(uri):
+        import pyarrow as pa
+
+        opener = pa.memory_map if mapped else pa.OSFile
+        # As bytes, because Arrow takes only UTF-8 for a name.
+        return attempt(uri, lambda: opener(os.fsencode(local_path(uri))))
+    filesystem, path = resolve(uri)
+    return attempt(uri, lambda: filesystem.open_input_file(path))
 
 
 def explain(uri: str, error: BaseException) -> RaybpeError:
@@ -218,8 +235,7 @@ class RangeFile:
             self._fd = attempt(uri, lambda: os.open(local_path(uri), os.O_RDONLY | os.O_CLOEXEC))
             self.size = os.fstat(self._fd).st_size
         else:
-            filesystem, path = resolve(uri)
-            self._file = attempt(uri, lambda: filesystem.open_input_file(path))
+            self._file = open_input(uri)
             self.size = int(attempt(uri, self._file.size))
 
     def read_into(self, view: memoryview, offset: int) -> int:

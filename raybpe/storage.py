@@ -23,6 +23,7 @@ from raybpe.filesystems import (
     explain,
     is_local,
     local_path,
+    open_input,
     resolve,
     shown,
     split_query,
@@ -177,10 +178,9 @@ def read(path: str) -> pa.Buffer:
         InputError: it does not exist or may not be read.
         TransientError: a store failed again and again.
     """
-    filesystem, inside = resolve(path)
 
     def get() -> pa.Buffer:
-        with filesystem.open_input_file(inside) as file:
+        with open_input(path) as file:
             return file.read_buffer()
 
     data: pa.Buffer = attempt(path, get)

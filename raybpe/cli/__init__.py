@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import io
 import os
 import sys
 from typing import NoReturn
@@ -9,6 +10,13 @@ from typing import NoReturn
 
 def main() -> NoReturn:
     """Run the command line and exit with its code."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by whoever started this
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper) and mode == "w":
+            # Tokens and file names may hold what the terminal's encoding, or any, lacks.
+            stream.reconfigure(errors="backslashreplace")
     from raybpe.cli.app import run
 
     code = run()

@@ -7,6 +7,7 @@ standard output early (`| head`) is no error.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import Annotated, Any, TextIO
@@ -89,6 +90,9 @@ def run(arguments: list[str] | None = None) -> int:
         _complain(error, "this machine has too little memory for the run", debug)
         return 1
     except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            _complain(error, "no space is left where the output goes; free some", debug)
+            return 1
         _complain(
             error,
             f"{type(error).__name__}: {error}. This was not foreseen and may be a fault of raybpe; "

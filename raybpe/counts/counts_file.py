@@ -65,6 +65,7 @@ def load_counts(path: str) -> Counts:
     path = shown(path)  # from here on only in messages
     try:
         table = pa.ipc.open_file(pa.BufferReader(data)).read_all()
+        names = ", ".join(table.schema.names)  # which may not be UTF-8
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         raise CountsError(
             f"{path} is not a counts file, or is cut off: {error}; make one with `raybpe count`"
@@ -73,7 +74,7 @@ def load_counts(path: str) -> Counts:
     if text is None or not table.schema.equals(SCHEMA):
         raise CountsError(
             f"{path} is an Arrow file but not a counts file: its columns are "
-            f"{', '.join(table.schema.names) or 'none'}; make one with `raybpe count`"
+            f"{names or 'none'}; make one with `raybpe count`"
         )
     metadata = _parse(text, path)
     table = table.replace_schema_metadata(None)

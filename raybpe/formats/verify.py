@@ -180,7 +180,7 @@ def _check_own(name: str, check: Callable[[], str | None]) -> None:
 def _load_hf(path: Path, tokenizer: Tokenizer) -> Encode:
     from tokenizers import Tokenizer as HuggingFace
 
-    loaded = HuggingFace.from_file(str(path))
+    loaded = HuggingFace.from_buffer(path.read_bytes())  # takes only UTF-8 for a path
     size = loaded.get_vocab_size(with_added_tokens=True)
     if size != tokenizer.vocabulary.id_limit:
         raise VerifyError(

@@ -117,15 +117,22 @@ def _expand_local(name: str) -> Iterator[tuple[Found, str | None]]:
     path = os.path.abspath(os.path.expanduser(name))
     if os.path.isdir(path):
         yield from _choose(_walk(path))
-    elif os.path.exists(path):
+    elif os.path.isfile(path):
         yield Found(path, os.path.getsize(path)), None
+    elif os.path.exists(path):
+        raise InputError(
+            f"{name} is a pipe or device, which cannot be read in parts; name - as the input and "
+            "send the text to standard input"
+        )
     elif glob.has_magic(name):
         matches = sorted(glob.glob(path, recursive=True))
         if not matches:
             raise InputError(f"the glob {name!r} matches nothing; check the folder and the quotes")
         files = {match for match in matches if not os.path.isdir(match)}
         for match in matches:
-            if match in files:
+            if match in files and not os.path.isfile(match):
+                yield Found(match, 0), "a pipe, a device, or a link to nothing"
+            elif match in files:
                 yield Found(match, os.path.getsize(match)), None
             elif not name.endswith("**"):  # which already gives what is below
                 yield from _choose(found for found in _walk(match) if found.uri not in files)

@@ -19,7 +19,7 @@ import pyarrow as pa
 import zstandard
 
 from raybpe.errors import InputError
-from raybpe.filesystems import RangeFile, attempt, explain, is_local, local_path, shown
+from raybpe.filesystems import RangeFile, explain, is_local, open_input, shown
 from raybpe.inputs.forms import Compression
 from raybpe.inputs.read_ahead import ReadAhead
 
@@ -30,6 +30,7 @@ _CORRUPT = (lzma.LZMAError, zstandard.ZstdError, pa.ArrowException)
 _HEADER_BYTES = 18  # a Zstandard frame header has no more
 _SLICE_BYTES = 2**14  # bounds what one step of a decompressor without a limit can give
 _SLICE_TEXT_BYTES = 2**20
+_ZSTANDARD_BYTES = 2**8
 
 
 class Readable(Protocol):
@@ -49,7 +50,7 @@ def open_stream(file: RangeFile, compression: Compression | None) -> Stream:
     length = file.fill(memoryview(head), 0) if compression == "zst" else 0
     raw: Any
     if is_local(file.uri):
-        raw = attempt(file.uri, lambda: pa.OSFile(local_path(file.uri)))
+        raw = open_input(file.uri)
     else:
         raw = ReadAhead(file, 0, file.size)
     return Stream(raw, compression, file.uri, shown(file.uri), bytes(head[:length]))
@@ -152,16 +153,29 @@ def _window(head: bytes) -> int:
 
 
 class _ZstandardFrame:
-    """A frame with a long window; its library takes no limit, so it is fed little at a time."""
+    """A frame with a long window; its library takes no limit, so it is fed little at a time.
 
-    needs_input = True
+    A block of 4 packed bytes can be 128 kB of text, so a step gives 8 MB at most.
+    """
 
     def __init__(self) -> None:
         unpacker = zstandard.ZstdDecompressor(max_window_size=LARGEST_WINDOW)
         self._frame = unpacker.decompressobj()
+        self._packed = memoryview(b"")
 
     def decompress(self, packed: bytes, _: int) -> bytes:
-        return bytes(self._frame.decompress(packed))
+        """What the next packed bytes give; with none it goes on with those it has."""
+        if packed:
+            self._packed = memoryview(packed)
+        text = b""
+        while self._packed and not text and not self._frame.eof:
+            text = self._frame.decompress(self._packed[:_ZSTANDARD_BYTES])
+            self._packed = self._packed[_ZSTANDARD_BYTES:]
+        return text
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._packed
 
     @property
     def eof(self) -> bool:
@@ -169,7 +183,7 @@ class _ZstandardFrame:
 
     @property
     def unused_data(self) -> bytes:
-        return bytes(self._frame.unused_data)
+        return bytes(self._frame.unused_data) + self._packed.tobytes()
 
 
 class _Frames:

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from raybpe.block import Block
 from raybpe.errors import InputError
-from raybpe.filesystems import attempt, explain, is_local, local_path, resolve, shown
+from raybpe.filesystems import explain, is_local, open_input, shown
 from raybpe.inputs.arrow_columns import array_blocks, check_field, find_column
 from raybpe.inputs.documents import ReadStats
 from raybpe.inputs.pieces import READ_BYTES
@@ -36,17 +36,10 @@ _MAGIC = b"ARROW1"
 def _explained(uri: str) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
-        if isinstance(error, pa.ArrowException):
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:  # names may not be UTF-8
+        if not isinstance(error, OSError):
             raise InputError(f"{shown(uri)} is corrupt or cut off: {error}") from error
         raise explain(uri, error) from error
-
-
-def _open(uri: str, *, mapped: bool = False) -> Any:
-    if mapped and is_local(uri):
-        return attempt(uri, lambda: pa.memory_map(local_path(uri)))
-    filesystem, path = resolve(uri)
-    return attempt(uri, lambda: filesystem.open_input_file(path))
 
 
 def divide_parquet(part: Part, chunk_bytes: int) -> Iterator[tuple[int, int, int]]:
@@ -55,7 +48,7 @@ def divide_parquet(part: Part, chunk_bytes: int) -> Iterator[tuple[int, int, int
     Raises:
         InputError: the file is no Parquet file or lacks the column.
     """
-    with _explained(part.uri), _open(part.uri) as file:
+    with _explained(part.uri), open_input(part.uri) as file:
         metadata = pq.ParquetFile(file).metadata
         check_field(metadata.schema.to_arrow_schema(), part.field, shown(part.uri))
         sizes = [_compressed(metadata.row_group(i)) for i in range(metadata.num_row_groups)]
@@ -75,7 +68,7 @@ def _compressed(group: Any) -> int:
 
 def divide_arrow(part: Part, chunk_bytes: int) -> Iterator[tuple[int, int, int]]:
     """Runs of record batches of about `chunk_bytes`, as `divide_parquet`; all of a stream."""
-    with _explained(part.uri), _open(part.uri) as file:
+    with _explained(part.uri), open_input(part.uri) as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             yield 0, ALL, part.bytes
             return
@@ -91,7 +84,7 @@ def divide_arrow(part: Part, chunk_bytes: int) -> Iterator[tuple[int, int, int]]
 
 def table_part(part: Part, stats: ReadStats) -> Iterator[Block]:
     """Documents of a part of a Parquet or Arrow IPC file."""
-    with _explained(part.uri), _open(part.uri, mapped=part.format == "arrow") as file:
+    with _explained(part.uri), open_input(part.uri, mapped=part.format == "arrow") as file:
         yield from table_blocks(file, part, shown(part.uri), stats)
 
 

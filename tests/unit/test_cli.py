@@ -1,5 +1,6 @@
 """The command line: what it prints where, its exit codes, its errors."""
 
+import gzip
 import io
 import json
 import os
@@ -9,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import raybpe
@@ -280,6 +283,60 @@ def test_closed_output_is_no_error(trained: tuple[Path, Path]) -> None:
     assert process.stderr is not None
     assert process.stderr.read() == b""
     assert process.wait() == 0
+
+
+@pytest.mark.parametrize("streams", ["<&-", ">&-", "2>&-", ">&- 2>&- <&-"])
+def test_streams_that_are_not_there(trained: tuple[Path, Path], streams: str) -> None:
+    shell = f'"$0" -m raybpe counts --help {streams}; "$0" -m raybpe inspect "$1" {streams}'
+    done = subprocess.run(
+        ["sh", "-c", shell, sys.executable, str(trained[1])], capture_output=True, check=True
+    )
+    assert done.stderr == b""
+
+
+def test_standard_input_that_is_closed_holds_no_text() -> None:
+    shell = '"$0" -m raybpe train - --vocab-size 300 -q --pattern none <&-'
+    done = subprocess.run(["sh", "-c", shell, sys.executable], capture_output=True)
+    assert done.returncode == 1
+    assert b"no text" in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_output_that_takes_no_more(trained: tuple[Path, Path]) -> None:
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "raybpe", "inspect", str(trained[1]), "--list"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 1
+    assert b"no space is left" in done.stderr
+    assert b"not foreseen" not in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are bytes on Linux alone")
+def test_names_that_are_not_utf8(trained: tuple[Path, Path], tmp_path: Path) -> None:
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/d\xff")
+    os.mkdir(folder)
+    name = os.fsdecode(b"a\xfe")
+    for suffix, content in (("txt", b"b b b"), ("txt.gz", gzip.compress(b"c c c"))):
+        Path(folder, f"{name}.{suffix}").write_bytes(content)
+    table = pa.table({"text": ["d d d"]})
+    pa.parquet.write_table(table, tmp_path / "table")
+    os.rename(tmp_path / "table", os.path.join(folder, f"{name}.parquet"))
+    counts, tokenizer = os.path.join(folder, "n.counts"), os.path.join(folder, "tok")
+
+    def command(*arguments: str) -> bytes:
+        full = [sys.executable, "-m", "raybpe", *arguments]
+        environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+        done = subprocess.run(full, capture_output=True, env=environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    command("train", folder, "-o", tokenizer, "--vocab-size", "260")
+    manifest = json.loads(Path(tokenizer, "raybpe.json").read_bytes())
+    assert manifest["inputs"][0]["uri"] == rf"{tmp_path}/d\udcff/a\udcfe.parquet"
+    inputs = [os.path.join(folder, f"{name}.{suffix}") for suffix in ("txt", "txt.gz", "parquet")]
+    command("count", *inputs, "-o", counts)
+    assert command("counts", "show", counts).count(b"\n") == 6
+    command("inspect", tokenizer)
 
 
 def test_version(run: Run) -> None:

@@ -72,6 +72,15 @@ def test_every_changed_byte_is_noticed_or_harmless(tmp_path: Path) -> None:
     assert refused > len(data) / 12
 
 
+@pytest.mark.parametrize("name", [b"pretoken", b"count"])
+def test_names_that_are_not_utf8_are_refused(tmp_path: Path, name: bytes) -> None:
+    path = tmp_path / "a.arrow"
+    some_counts().save(path)
+    path.write_bytes(path.read_bytes().replace(name, name[:-1] + b"\xff"))
+    with pytest.raises(CountsError, match="not a counts file"):
+        Counts.load(path)
+
+
 def test_every_truncation_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.arrow"
     some_counts().save(path)

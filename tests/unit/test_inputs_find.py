@@ -100,11 +100,15 @@ def test_order_and_number_of_mentions_do_not_matter(folder: Path) -> None:
         (["empty.txt"], r"empty\.txt is empty"),
         ([""], "empty name"),
         (["-x.txt"], "does not exist"),
+        (["pipe.txt"], "pipe.txt is a pipe or device"),
+        (["*.link"], "no text"),
     ],
 )
 def test_refusals(tmp_path: Path, monkeypatch, inputs: list[str], message: str) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
+    os.mkfifo(tmp_path / "pipe.txt")
+    (tmp_path / "dangling.link").symlink_to("nowhere")
     write(tmp_path, "images/a.png", b"x")
     write(tmp_path, "empty.txt", b"")
     with pytest.raises(InputError, match=message):
