@@ -24,7 +24,7 @@ from input_forms import (
 )
 
 from raybpe.errors import ChangedInputError, InputError
-from raybpe.inputs import ReadStats, plan_inputs, read_blocks
+from raybpe.inputs import ReadStats, plan_inputs, read_blocks, streams
 
 EXPECTED = [text.encode() for text in DOCUMENTS]
 FORMS = all_forms(DOCUMENTS)
@@ -71,6 +71,17 @@ def _long_window(data: bytes) -> bytes:
     parameters = zstandard.ZstdCompressionParameters(window_log=30, enable_ldm=True)
     packer = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
     return packer.compress(data) + packer.flush()
+
+
+def test_long_zstandard_windows_give_little_at_a_time() -> None:
+    packed, frame = _long_window(bytes(50 * 10**6)), streams._ZstandardFrame()
+    sizes = [len(frame.decompress(packed + b"more", 0))]
+    assert len(packed) < 10_000
+    while not frame.needs_input and not frame.eof:
+        sizes.append(len(frame.decompress(b"", 0)))
+    assert sum(sizes) == 50 * 10**6
+    assert max(sizes) <= 2**23
+    assert frame.unused_data == b"more"
 
 
 def test_long_zstandard_windows(tmp_path: Path) -> None:
