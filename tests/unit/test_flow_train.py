@@ -311,6 +311,18 @@ def test_files_that_the_pattern_rules_out_are_named_before_counting(
     assert "tokenizer.tiktoken will be left out: the pattern" in said
 
 
+def test_a_pattern_that_cannot_be_compiled_is_told_of(
+    tiny: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = TrainConfig(300, CountConfig(r"(?<=a)b|."))
+    flow.train([tiny], config, quiet(progress="auto"))
+    assert "cannot be compiled (the group" in capsys.readouterr().err
+    flow.train_from_iterator([TEXT], config, quiet(progress="auto"))
+    assert "cannot be compiled (the group" in capsys.readouterr().err
+    flow.train([tiny], TrainConfig(300, GPT2), quiet(progress="auto"))
+    assert "compiled (" not in capsys.readouterr().err
+
+
 # -- tables in memory, and counts made elsewhere ---------------------------------------------------
 
 
