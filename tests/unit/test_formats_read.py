@@ -4,15 +4,17 @@ import base64
 import json
 import warnings
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import pytest
-from format_helpers import SPECIALS, TEXT, trained
+from format_helpers import SPECIALS, TEXT, of_merges, trained
 
 from raybpe.errors import FormatError
 from raybpe.formats import export_tokenizer, read_tokenizer, write_tokenizer
 from raybpe.formats.files import MAX_FILE_BYTES
 from raybpe.formats.hf_read import KNOWN_SEQUENCES
+from raybpe.formats.ranks import ranks_of, recover_merges
 from raybpe.pretokenize import PATTERNS
 from raybpe.tokenizer.tokenizer import Tokenizer
 
@@ -338,6 +340,18 @@ def test_published_gpt2_merges_are_recovered_from_ranks(shared: Path, tmp_path: 
     assert source.special_tokens == {"<|endoftext|>": 50256}
     export_tokenizer(source, "tiktoken", tmp_path / "r50k_base.tiktoken")
     assert read_tokenizer(tmp_path / "r50k_base.tiktoken") == source
+
+
+def test_ranks_of_huge_tokens_take_no_time_to_speak_of(tmp_path: Path) -> None:
+    """As from a long line without a space; by trying each split anew this took half a minute."""
+    merges = [(b"a", b"b"), *((b"ab" * 2**k, b"ab" * 2**k) for k in range(17))]
+    tokenizer = of_merges(merges, pattern="none")
+    export_tokenizer(of_merges(merges[:1]), "tiktoken", tmp_path / "warm.tiktoken")
+    began = perf_counter()
+    ranks = ranks_of(tokenizer)
+    assert perf_counter() - began < 5
+    left, _ = recover_merges(list(ranks))
+    assert left[-1] == len(ranks) - 2
 
 
 # --- GPT-2 and CS336 ----------------------------------------------------------------------------
