@@ -164,6 +164,21 @@ def test_partials_resume_and_nothing_is_counted_twice(
     assert files(tmp_path / "out") == expected
 
 
+def test_counting_to_a_file_resumes_too(
+    ray_local: Any, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where workers are not
+    with monkeypatch.context() as patch:
+        patch.setattr(Reduction, "_wait", dying(Reduction._wait, 14))
+        with pytest.raises(KeyboardInterrupt):
+            flow.count([text], GPT2, options(output="c.arrow", save_seconds=0.0, fan_in=3))
+    assert list((tmp_path / f".c.arrow{FOLDER}").glob("partial-*"))
+    flow.count([text], GPT2, options(output="c.arrow", fan_in=3))
+    assert [path.name for path in tmp_path.iterdir()] == ["c.arrow"]
+    flow.count([text], GPT2, options(output="local.arrow", executor="local"))
+    assert (tmp_path / "c.arrow").read_bytes() == (tmp_path / "local.arrow").read_bytes()
+
+
 def test_other_executor_goes_on(
     ray_local: Any,
     text: str,
