@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import ray
+
+_NO_MODULE = re.compile(r"No module named '([\w.]+)'")  # Ray hands the error on as text
 
 
 def explain(error: ray.exceptions.RayError) -> str | None:
     """The end of a sentence such as `counting x ...`; None if the cluster is not to blame."""
     cause = error.cause if isinstance(error, ray.exceptions.RayTaskError) else error
-    if isinstance(cause, ModuleNotFoundError):
+    if missing := _NO_MODULE.search(str(cause)):
         return (
-            f"found no {cause.name} on its node: install the same raybpe on every node, or send it "
+            f"found no {missing[1]} on its node: install the same raybpe on every node, or send it "
             'along with the job, as --runtime-env-json \'{"py_modules": ["raybpe.whl"]}\''
         )
     if isinstance(cause, ray.exceptions.RuntimeEnvSetupError):
