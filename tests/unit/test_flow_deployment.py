@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -27,6 +28,13 @@ def test_cluster_launcher_takes_cluster_yaml(cluster: Any) -> None:
     schema = Path(ray.origin).parent / "autoscaler" / "ray-schema.json"
     jsonschema.validate(cluster, json.loads(schema.read_text()))
     assert cluster["head_node_type"] in cluster["available_node_types"]
+
+
+def test_cluster_launcher_takes_what_the_docs_say_for_google_cloud(
+    cluster: Any, root: Path
+) -> None:
+    (snippet,) = re.findall(r"```yaml\n(.*?)```", (root / "docs" / "clusters.md").read_text(), re.S)
+    test_cluster_launcher_takes_cluster_yaml({**cluster, **yaml.safe_load(snippet)})
 
 
 def test_cluster_keeps_tasks_off_the_head_and_the_dashboard_inside(cluster: Any) -> None:
