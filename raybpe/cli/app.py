@@ -67,6 +67,8 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         code = app(given, prog_name="raybpe", standalone_mode=False)
         sys.stdout.flush()
+        if code == 130:
+            print("interrupted", file=sys.stderr)
         return code if isinstance(code, int) else 0
     except BrokenPipeError:
         return _nobody_reads(stdout)
@@ -78,7 +80,9 @@ def run(arguments: list[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return 130
     except _CommandLineError as error:
-        _complain(error, f"{error.format_message()} ({_help_of(error)} explains)", debug)
+        message = error.format_message()
+        if message:  # none where help was shown for want of a command
+            _complain(error, f"{message} ({_help_of(error)} explains)", debug)
         return 2
     except UsageError as error:
         _complain(error, str(error), debug)

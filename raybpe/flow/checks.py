@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from raybpe.config import CountConfig, TrainConfig
+from raybpe.config import CountConfig, RunOptions, TrainConfig
 from raybpe.errors import (
     ChangedInputError,
     ExhaustedError,
     InputError,
     PatternError,
     RaybpeError,
+    UsageError,
 )
-from raybpe.filesystems import shown
+from raybpe.filesystems import is_local, local_path, shown
 from raybpe.flow.steps import Merged, Tally
 
 if TYPE_CHECKING:
@@ -24,6 +26,24 @@ LONG_PRETOKEN_BYTES = 10_000  # no word of any language
 MANY_PRETOKEN_BYTES = 50 * 10**6
 MANY_PRETOKENS_SHARE = 0.3  # of the text; multilingual text has 0.1
 NEVER_MATCHED_BYTES = 64 * 10**6  # text without a single pretoken after which a run gives up
+
+
+def check_output_is_apart(inputs: Sequence[str], options: RunOptions) -> None:
+    """Refuse an output within an input folder: the next run would learn from what this one wrote.
+
+    Raises:
+        UsageError: it is there.
+    """
+    if options.output is None or not is_local(options.output):
+        return
+    output = os.path.realpath(local_path(options.output))
+    for name in filter(is_local, inputs):
+        folder = os.path.realpath(local_path(name))
+        if os.path.isdir(folder) and os.path.commonpath([folder, output]) == folder:
+            raise UsageError(
+                f"the output {options.output} lies within the input folder {name}, so the next "
+                "run would learn from what this one writes; name another with --output"
+            )
 
 
 def check_pattern_matches(tally: Tally, config: CountConfig, *, at_end: bool) -> None:

@@ -62,6 +62,7 @@ def _write(
     manifest: Manifest,
 ) -> Verification:
     from raybpe.formats import write_tokenizer
+    from raybpe.formats.write import FILES
 
     progress = manifest.executor.progress
     if options.verify and manifest.config is not None:
@@ -74,7 +75,7 @@ def _write(
             manifest=manifest.as_dict(),
             sample=samples if options.verify else None,
         )
-        stage.reach(len(list(folder.glob("*.*"))))
+        stage.reach(sum((folder / name).exists() for name in FILES))
     for file, reason in found.left_out.items():
         progress.note(f"{file} is left out: {reason}")
     for library, difference in found.known_differences.items():

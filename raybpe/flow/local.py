@@ -245,8 +245,10 @@ class _Crew:
         except Exception as error:
             raise RaybpeError(f"counting {checks.describe(chunk)} failed: {error!r}") from error
         finally:
-            # Text bytes and file bytes differ where files are compressed or have markup.
-            self.stage.advance(chunk.bytes - read)
+            # Text bytes and file bytes differ where files are compressed or have markup; those of
+            # a stream are not known beforehand.
+            if chunk.bytes:
+                self.stage.advance(chunk.bytes - read)
 
 
 def _sum(

@@ -50,11 +50,12 @@ def train(
 
     Raises:
         InputError: input is missing, empty, changed meanwhile, or not UTF-8.
-        UsageError: `output` holds an unfinished run with other settings, or the pattern never
-            matches.
+        UsageError: `output` holds an unfinished run with other settings or lies within an input
+            folder, or the pattern never matches.
         ExhaustedError: pairs ran out and `strict` is set.
         ClusterError: Ray is unreachable or too small.
     """
+    checks.check_output_is_apart(inputs, options)
     with executor_for(options, progress_for(options.progress)) as executor:
         directory = RunDirectory.open(inputs, config, config.counting, options, executor)
         with directory.used():

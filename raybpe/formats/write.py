@@ -56,6 +56,10 @@ EXPORTS: dict[str, dict[str, Renderer]] = {
 _FOLDER = (_TRANSFORMERS, _GPT2, _TIKTOKEN)  # each of these is written whole or left out
 
 
+# Every file that a folder may get.
+FILES = (*(name for group in _FOLDER for name in group), "merges.tsv", "raybpe.json")
+
+
 @dataclass(frozen=True)
 class Rendered:
     """The content of a folder.

@@ -321,7 +321,7 @@ def test_names_that_are_not_utf8(trained: tuple[Path, Path], tmp_path: Path) -> 
     table = pa.table({"text": ["d d d"]})
     pa.parquet.write_table(table, tmp_path / "table")
     os.rename(tmp_path / "table", os.path.join(folder, f"{name}.parquet"))
-    counts, tokenizer = os.path.join(folder, "n.counts"), os.path.join(folder, "tok")
+    counts, tokenizer = os.path.join(folder, "n.counts"), folder + "-tok"
 
     def command(*arguments: str) -> bytes:
         full = [sys.executable, "-m", "raybpe", *arguments]

@@ -464,3 +464,15 @@ def test_unusual_text_is_remarked_on(
     assert "5 bytes were not UTF-8" in said
     assert "the longest pretoken has 20,000 bytes" in said
     assert "of the text, so memory" in said
+
+
+def test_output_within_an_input_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "a.txt").write_text("some text")
+    config = TrainConfig(257, CountConfig(PATTERNS["gpt2"], "gpt2"))
+    for output in ("text", "text/tokenizer"):
+        options = RunOptions(executor="local", output=str(tmp_path / output), progress="none")
+        with pytest.raises(UsageError, match="lies within the input folder"):
+            flow.train([str(tmp_path / "text")], config, options)
+    options = RunOptions(executor="local", output=str(tmp_path / "text2"), progress="none")
+    flow.train([str(tmp_path / "text")], config, options)
