@@ -16,10 +16,11 @@ from raybpe.errors import (
     UsageError,
 )
 from raybpe.filesystems import is_local, local_path, shown
-from raybpe.flow.steps import Merged, Tally
+from raybpe.flow.steps import Merged, Tally, pretokenizer_of
 
 if TYPE_CHECKING:
     from raybpe.flow.executor import Counted
+    from raybpe.flow.progress import Progress
     from raybpe.inputs import Chunk, Plan
 
 LONG_PRETOKEN_BYTES = 10_000  # no word of any language
@@ -44,6 +45,16 @@ def check_output_is_apart(inputs: Sequence[str], options: RunOptions) -> None:
                 f"the output {options.output} lies within the input folder {name}, so the next "
                 "run would learn from what this one writes; name another with --output"
             )
+
+
+def tell_of_slow_pattern(config: CountConfig, progress: Progress) -> None:
+    """Say so before counting where a pattern has no kernel."""
+    reason = pretokenizer_of(config).reason
+    if reason:
+        progress.note(
+            f"the pattern cannot be compiled ({reason}), so the regex package matches it, with the "
+            "same answer but slowly, and text is cut into chunks at special tokens only"
+        )
 
 
 def check_pattern_matches(tally: Tally, config: CountConfig, *, at_end: bool) -> None:

@@ -75,7 +75,7 @@ def train_from_iterator(
     with executor_for(options, progress_for(options.progress)) as executor:
         manifest = Manifest(config, executor)
         check_output(config, options, executor.progress)
-        _tell_of_slow_pattern(config.counting, executor)
+        checks.tell_of_slow_pattern(config.counting, executor.progress)
         with manifest.timed("count"):
             counted = count_texts(texts, config.counting, options.field, executor.progress)
         manifest.counted(counted)
@@ -114,22 +114,13 @@ def _count(
     directory: RunDirectory, config: CountConfig, executor: Executor, manifest: Manifest
 ) -> Counted:
     """Count what an earlier run has not, add everything up, and check that nothing is missing."""
-    _tell_of_slow_pattern(config, executor)
+    checks.tell_of_slow_pattern(config, executor.progress)
     with manifest.timed("count"):
         counted = executor.count(directory, config)
     checks.check_pattern_matches(counted.tally, config, at_end=True)
     checks.check_coverage(directory.plan, counted.tally)
     manifest.counted(counted)
     return counted
-
-
-def _tell_of_slow_pattern(config: CountConfig, executor: Executor) -> None:
-    reason = steps.pretokenizer_of(config).reason
-    if reason:
-        executor.progress.note(
-            f"the pattern cannot be compiled ({reason}), so the regex package matches it, with the "
-            "same answer but slowly, and text is cut into chunks at special tokens only"
-        )
 
 
 def _learn(
