@@ -265,6 +265,17 @@ def test_a_foreign_index_beside_ids_does_not_matter(tokenizer: Tokenizer, tmp_pa
     assert flat(tokenizer, tmp_path / "ids.txt") == [1, 2]
 
 
+def test_ids_of_another_tokenizer_are_not_decoded(
+    tokenizer: Tokenizer, sample_file: Path, tmp_path: Path
+) -> None:
+    folder = encode(tokenizer, sample_file, tmp_path / "t")
+    other = raybpe.train_from_iterator(["aa bb"] * 9, 260, progress="none")
+    for source in (folder, folder / "shard-00000.npy"):
+        with pytest.raises(UsageError, match=other.fingerprint()) as caught:
+            flat(other, source)
+        assert tokenizer.fingerprint() in str(caught.value)
+
+
 def test_a_tokenizer_that_merges_otherwise_is_another(
     tokenizer: Tokenizer, sample_file: Path, tmp_path: Path
 ) -> None:

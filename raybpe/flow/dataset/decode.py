@@ -26,6 +26,7 @@ def ids_of(source: str, tokenizer: Tokenizer, dtype: str | None) -> Iterator[npt
 
     Raises:
         InputError: something is missing or is no ids.
+        UsageError: the ids are those of another tokenizer.
     """
     if source == "-":
         yield from _typed(sys.stdin.read(), "standard input")
@@ -36,6 +37,7 @@ def ids_of(source: str, tokenizer: Tokenizer, dtype: str | None) -> Iterator[npt
     index = (load(index_file) if path.is_dir() or is_shard else None) or {}
     if dtype not in (None, "uint16", "uint32"):
         raise UsageError(f"--dtype {dtype!r} is not one of uint16, uint32")
+    _check_tokenizer(source, index, tokenizer)
     kind = dtype or index.get("dtype") or ("uint16" if max(tokenizer.vocab) < 2**16 else "uint32")
     if not path.is_dir():
         if is_shard:
@@ -51,6 +53,17 @@ def ids_of(source: str, tokenizer: Tokenizer, dtype: str | None) -> Iterator[npt
         raise InputError(f"{source} has no {INDEX}, so it is no data set{unfinished}")
     for number, shard in enumerate(shards_of(index, index_file)):
         yield from _shard(path / shard.file, kind, index, number == 0)
+
+
+def _check_tokenizer(source: str, index: dict[str, Any], tokenizer: Tokenizer) -> None:
+    """Refuse ids that another tokenizer made: what came out would be some other text."""
+    made_by, given = index.get("tokenizer"), tokenizer.fingerprint()
+    if made_by not in (None, given):
+        raise UsageError(
+            f"{source} was encoded with the tokenizer of fingerprint {made_by} "
+            f"({index.get('vocab_size')} ids), and the one given is {given} "
+            f"({tokenizer.vocab_size} ids); decode with the tokenizer that encoded it"
+        )
 
 
 def _shard(
