@@ -13,6 +13,7 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from raybpe import __version__
 from raybpe.config import RunOptions
 from raybpe.counts.unicode_version import unicode_version
 from raybpe.flow.executor import choose
@@ -27,11 +28,15 @@ SPEED_TEXT_BYTES = 16 * 10**6  # 30 ms at full speed: steady enough, and no wait
 Row = tuple[str, str]
 
 
-def machine_rows() -> list[Row]:
-    """Versions, cores, memory, Ray and caches of this machine."""
-    executor, reason = choose(RunOptions())
+def machine_rows(address: str | None = None) -> list[Row]:
+    """Versions, cores, memory, Ray and caches of this machine.
+
+    Args:
+        address: Ray cluster that a run would be given.
+    """
+    executor, reason = choose(RunOptions(address=address))
     return [
-        ("raybpe", _version("raybpe", "run from its sources")),
+        ("raybpe", _version("raybpe", f"{__version__} (run from its sources)")),
         ("python", f"{platform.python_version()} ({sys.executable})"),
         ("machine", f"{platform.system()} {platform.machine()}, {_cpu_name()}"),
         ("cores", f"{cores()} usable of {os.cpu_count()}"),

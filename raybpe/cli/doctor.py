@@ -22,7 +22,7 @@ def doctor(
     from raybpe.cli.show import table
     from raybpe.doctor import machine_rows, speed_rows
 
-    typer.echo(table(machine_rows()))
+    typer.echo(table(machine_rows(address)))
     if speed:
         typer.echo(table(speed_rows()))
     if address is not None:

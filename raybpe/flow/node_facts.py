@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from raybpe.config import RunOptions
@@ -46,8 +47,14 @@ def cluster_rows(address: str) -> list[tuple[str, str]]:
     facts["this process"] = dict(machine_rows())
     for node, known in facts.items():
         rows.append((node, "; ".join(f"{name} {known[name]}" for name in ASKED)))
+    return rows + differing(facts.values())
+
+
+def differing(facts: Collection[Mapping[str, str]]) -> list[tuple[str, str]]:
+    """A line for each version that is not the same in all; what stands in brackets may differ."""
+    rows = []
     for name in SAME:
-        versions = {known[name].split(" ")[0] for known in facts.values()}
+        versions = {known[name].partition(" (")[0] for known in facts}
         if len(versions) > 1:
             rows.append((f"{name} DIFFERS", ", ".join(sorted(versions))))
     return rows

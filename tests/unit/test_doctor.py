@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 from raybpe.doctor import machine_rows, speed_rows
+from raybpe.flow.node_facts import differing
 
 
 def test_machine_rows() -> None:
@@ -13,6 +14,18 @@ def test_machine_rows() -> None:
     assert "usable" in rows["cores"]
     assert rows["executor auto"].startswith(("local", "ray"))
     assert "kernels" in rows["kernel cache"]
+
+
+def test_an_address_is_what_auto_would_go_by() -> None:
+    assert dict(machine_rows("auto"))["executor auto"] == "ray (--address was given)"
+
+
+def test_versions_that_differ() -> None:
+    here = dict(machine_rows()) | {"raybpe": "1.2 (run from its sources)"}
+    assert (
+        differing([here, here | {"raybpe": "1.2", "python": f"{here['python']} elsewhere"}]) == []
+    )
+    assert differing([here, here | {"raybpe": "1.3"}]) == [("raybpe DIFFERS", "1.2, 1.3")]
 
 
 def test_asking_does_not_load_ray() -> None:
