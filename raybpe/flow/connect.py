@@ -1,7 +1,8 @@
 """Attach to a Ray, or start one that ends with the run.
 
 In this order: the Ray that this process already uses; the address given; `RAY_ADDRESS`; a cluster
-running on this machine (`ray start`); a small Ray of our own, bound to the loopback interface.
+running on this machine (`ray start`); a small Ray of our own, bound to the loopback interface,
+which the address `local` always asks for.
 Only what was started here is ended, by disconnecting this process: a cluster that was running
 goes on, and so does a Ray that the caller initialised. No process is ever looked up by name.
 
@@ -52,9 +53,9 @@ def connected(options: RunOptions, progress: Progress, reason: str | None) -> It
     os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
     address = options.address or os.environ.get("RAY_ADDRESS")
     try:
-        if address:
+        if address and address != "local":
             _attach(address)
-        elif not _attach_to_running():
+        elif address == "local" or not _attach_to_running():
             _start(options)
             why = ", started for this run and ended with it"
         mode = os.environ.get("RAY_AUTH_MODE")

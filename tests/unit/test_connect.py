@@ -33,3 +33,15 @@ def test_refusals_are_cluster_errors(
     ):
         pytest.fail("connected")
     assert caught.value.__cause__ is refusal
+
+
+def test_the_address_local_starts_as_small_a_ray_as_no_address_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr(ray, "init", lambda **keywords: asked.update(keywords))
+    monkeypatch.setattr(ray, "nodes", list)
+    monkeypatch.setenv("RAY_ADDRESS", "local")
+    with connected(RunOptions(), Progress(), None):
+        assert asked["address"] == "local"
+        assert asked["include_dashboard"] is False
