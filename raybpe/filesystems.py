@@ -18,7 +18,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -45,6 +45,20 @@ _PASSING = re.compile(
     r"|\b(429|500|502|503|504)\b",
     re.IGNORECASE,
 )
+# Of HTTP clients, several of which huggingface_hub has used.
+_CONNECTION_ERRORS = (
+    ("aiohttp", "ClientConnectionError"),
+    ("httpx", "TransportError"),
+    ("httpx2", "TransportError"),
+    ("requests", "ConnectionError"),
+)
+_STORE_ERRORS = (
+    ("aiohttp", "ClientError"),
+    ("httpx", "HTTPError"),
+    ("httpx2", "HTTPError"),
+    ("fsspec.exceptions", "FSTimeoutError"),
+)
+_CAUSES_LOOKED_AT = 8
 _DENIED = re.compile(r"access.?denied|forbidden|\b40[13]\b|invalidaccesskey|signature", re.I)
 _ABSENT = re.compile(r"no.?such|not.?found|does not exist|\b404\b", re.IGNORECASE)
 
@@ -162,7 +176,17 @@ def open_input(uri: str, *, mapped: bool = False) -> Any:
         # As bytes, because Arrow takes only UTF-8 for a name.
         return attempt(uri, lambda: opener(os.fsencode(local_path(uri))))
     filesystem, path = resolve(uri)
-    return attempt(uri, lambda: filesystem.open_input_file(path))
+    return attempt(uri, lambda: _open(filesystem, path))
+
+
+def _open(filesystem: FileSystem, path: str) -> Any:
+    try:
+        return filesystem.open_input_file(path)
+    except FileNotFoundError:
+        handler = getattr(filesystem, "handler", None)
+        if handler is not None:
+            handler.fs.info(path)  # fails as well, and with the cause, which Arrow drops
+        raise
 
 
 def explain(uri: str, error: BaseException) -> RaybpeError:
@@ -172,6 +196,11 @@ def explain(uri: str, error: BaseException) -> RaybpeError:
     name = shown(uri)
     text = _without_keys(str(error).strip(), uri) or type(error).__name__
     number = getattr(error, "errno", None)
+    if not is_local(uri) and (cut_off := _no_connection(error)):
+        return TransientError(
+            f"the host of {name} could not be reached: {_without_keys(cut_off, uri)}; check the "
+            "network and the name of the host"
+        )
     if isinstance(error, FileNotFoundError) or number == errno.ENOENT:
         return InputError(f"{name} does not exist; check the path")
     if isinstance(error, PermissionError):
@@ -190,13 +219,27 @@ def explain(uri: str, error: BaseException) -> RaybpeError:
     return InputError(f"{name} cannot be read: {text}")
 
 
+def _no_connection(error: BaseException) -> str | None:
+    """Why there is no connection, if that is behind the error; fsspec calls it a missing file."""
+    kinds: tuple[type[BaseException], ...] = (ConnectionError, *_known_errors(_CONNECTION_ERRORS))
+    at: BaseException | None = error
+    for _ in range(_CAUSES_LOOKED_AT):
+        if at is None:
+            break
+        if isinstance(at, kinds):
+            return str(at).strip() or type(at).__name__
+        at = at.__cause__ or at.__context__
+    return None
+
+
+def _known_errors(names: Iterable[tuple[str, str]]) -> list[type[BaseException]]:
+    """Of errors by module and name those that something loaded can raise."""
+    return [getattr(sys.modules[module], name) for module, name in names if module in sys.modules]
+
+
 def _store_errors() -> tuple[type[BaseException], ...]:
     """What stores raise; not all errors of HTTP are an OSError."""
-    found: list[type[BaseException]] = [OSError, RuntimeError]
-    for module, name in (("aiohttp", "ClientError"), ("fsspec.exceptions", "FSTimeoutError")):
-        if module in sys.modules:
-            found.append(getattr(sys.modules[module], name))
-    return tuple(found)
+    return OSError, RuntimeError, *_known_errors(_STORE_ERRORS)
 
 
 def attempt(uri: str, action: Callable[[], T]) -> T:
