@@ -8,6 +8,7 @@ beside it that has another pattern is refused.
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -132,10 +133,18 @@ def _read_ranks(
             warnings.warn(
                 f"{file} does not say its pattern; gpt2 is taken. Give pattern= if it is another, "
                 "or the ids will be wrong.",
-                stacklevel=5,
+                stacklevel=_levels_to_caller(),
             )
     parts = parts_of_ranks(file, ranks, published[1] if given is None else given)
     return _with_pattern(parts, pattern or published[0])
+
+
+def _levels_to_caller() -> int:
+    """The `stacklevel` at which a warning of the function that asks names the user's line."""
+    frame, levels = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("raybpe."):
+        frame, levels = frame.f_back, levels + 1
+    return levels
 
 
 def _with_pattern(parts: Parts, pattern: str) -> Parts:

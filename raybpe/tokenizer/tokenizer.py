@@ -215,11 +215,21 @@ class Tokenizer:
         return self.decode_bytes([number])
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Tokenizer:
-        """Read a tokenizer in any format: a folder, tokenizer.json, .tiktoken, GPT-2 files, …"""
+    def load(
+        cls,
+        path: str | PathLike[str],
+        *,
+        pattern: str | None = None,
+        special_tokens: Mapping[str, int] | None = None,
+    ) -> Tokenizer:
+        """Read a tokenizer in any format: a folder, tokenizer.json, .tiktoken, GPT-2 files, …
+
+        `pattern` and `special_tokens`, text → id, are for files that do not hold them: a bare
+        ``.tiktoken`` and GPT-2's.
+        """
         from raybpe.formats import read_tokenizer
 
-        return read_tokenizer(path)
+        return read_tokenizer(path, pattern=pattern, special_tokens=special_tokens)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write every format into the folder `path`, load each back and compare."""

@@ -301,6 +301,18 @@ def test_ranks_load_with_pattern_and_special_tokens(tmp_path: Path) -> None:
         assert read_tokenizer(tmp_path / "x.tiktoken").pattern.name == "gpt2"
 
 
+def test_tokenizers_load_with_pattern_or_a_warning_at_the_line(tmp_path: Path) -> None:
+    path = rank_file(tmp_path, BYTES, "x.tiktoken")
+    with pytest.warns(UserWarning, match="does not say its pattern") as warned:
+        _ = [load(path) for load in (Tokenizer.load, read_tokenizer)]
+    assert [one.filename for one in warned] == [__file__, __file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loaded = Tokenizer.load(path, pattern="cl100k", special_tokens={"<s>": 300})
+    assert loaded.pattern.name == "cl100k"
+    assert loaded.special_tokens == {"<s>": 300}
+
+
 def test_published_rank_files_are_known_by_name(tmp_path: Path) -> None:
     path = rank_file(tmp_path, BYTES, "cl100k_base.tiktoken")
     with warnings.catch_warnings():
