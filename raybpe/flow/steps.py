@@ -282,14 +282,14 @@ def build_tokenizer(merged: Merged, config: TrainConfig) -> Tokenizer:
     tokens = [b""] * 256
     for byte, base in enumerate(byte_ids(config.byte_order).tolist()):
         tokens[base] = bytes([byte])
-    merges = []
     for left, right in zip(merged.left.tolist(), merged.right.tolist(), strict=True):
-        merges.append((tokens[left], tokens[right]))
         tokens.append(tokens[left] + tokens[right])
     special_tokens = config.counting.special_tokens
     specials = [token.encode() for token in special_tokens]
     at_start = config.special_tokens_at == "start"
     first = 0 if at_start else len(tokens)
+    made = np.arange(256, len(tokens))
+    merges = np.stack([merged.left, merged.right, made], axis=1) + (len(specials) * at_start)
     return Tokenizer(
         dict(enumerate([*specials, *tokens] if at_start else [*tokens, *specials])),
         merges,

@@ -51,7 +51,7 @@ def render_manifest(
         "tokenizer": {
             "fingerprint": tokenizer.fingerprint(),
             "vocab_size": tokenizer.vocab_size,
-            "merges": len(tokenizer.merges),
+            "merges": len(tokenizer.vocabulary.merge_ids),
             "pattern": tokenizer.pattern.regex,
             "pattern_name": tokenizer.pattern.name,
             "special_tokens": tokenizer.special_tokens,

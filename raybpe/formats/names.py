@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import add
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from raybpe.config import MAX_VOCAB_SIZE
 from raybpe.errors import FormatError
@@ -69,15 +71,15 @@ class Named:
     """A vocabulary that was read.
 
     Attributes:
-        tokens: text in the file → bytes.
+        ids: text in the file → id.
         vocab: id → bytes.
     """
 
-    tokens: dict[str, bytes]
+    ids: dict[str, int]
     vocab: dict[int, bytes]
 
 
-def from_names(names: Mapping[str, Any], special_tokens: Mapping[str, int], where: str) -> Named:
+def from_names(names: Mapping[str, Any], special_tokens: dict[str, int], where: str) -> Named:
     """What {text: id} says; the texts of `special_tokens` stand for themselves.
 
     Raises:
@@ -99,15 +101,14 @@ def from_names(names: Mapping[str, Any], special_tokens: Mapping[str, int], wher
                 f"{where}: the special token {text!r} has the id {number} in one place and "
                 f"{names[text]} in another"
             )
-    for text in [t for t in ordinary if t.startswith(_FILLER_START)]:
-        if text == _FILLER.format(ordinary[text]):
-            del ordinary[text]
+    if _FILLER_START in "\n".join(ordinary):
+        for text in [t for t in ordinary if t.startswith(_FILLER_START)]:
+            if text == _FILLER.format(ordinary[text]):
+                del ordinary[text]
     tokens = to_bytes(list(ordinary), where)
     vocab = dict(zip(ordinary.values(), tokens, strict=True))
     vocab.update((number, text.encode()) for text, number in special_tokens.items())
-    by_text = dict(zip(ordinary, tokens, strict=True))
-    by_text.update((text, text.encode()) for text in special_tokens)
-    return Named(by_text, vocab)
+    return Named(ordinary | special_tokens, vocab)
 
 
 def check_ids(names: Mapping[str, Any], where: str) -> None:
@@ -133,18 +134,21 @@ def merges_of(
     named: Named,
     where: str,
     first_line: int | None = None,
-) -> list[tuple[bytes, bytes]]:
-    """Merges in bytes, from their left and right parts.
+) -> npt.NDArray[np.int32]:
+    """Rows of ids of left, right and what they make, from the texts of left and right.
 
     `first_line` is the line of merge 0 in a text file, for messages.
     """
-    token = named.tokens.__getitem__
+    made = map(add, left, right)
     try:
-        return list(zip(map(token, left), map(token, right), strict=True))
+        rows = [list(map(named.ids.__getitem__, part)) for part in (left, right, made)]
     except KeyError as error:
         missing = error.args[0]
-        rank = min(part.index(missing) for part in (left, right) if missing in part)
+        rank = next(i for i, (a, b) in enumerate(zip(left, right, strict=True))
+                    if missing in (a, b, a + b))  # fmt: skip
         place = f"merge {rank}" if first_line is None else f"line {first_line + rank}"
         raise FormatError(
-            f"{where}: {place} uses the token {missing!r}, which is not in the vocabulary"
+            f"{where}: {place} needs the token {missing!r}, which is not in the vocabulary"
         ) from None
+    merges: npt.NDArray[np.int32] = np.array(rows, np.int32).T
+    return merges

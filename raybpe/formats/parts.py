@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
+
 if TYPE_CHECKING:
     from raybpe.pretokenize import Pattern
     from raybpe.tokenizer.tokenizer import Tokenizer
@@ -16,14 +19,14 @@ class Parts:
 
     Attributes:
         vocab: id → bytes of every token that the file lists.
-        merges: pairs of bytes in rank order.
+        merges: int32 (merges, 3): ids of left, right and what they make, in rank order.
         special_tokens: text → id.
         pattern: a name, a regex or a `Pattern`; None where the format does not hold one.
         ignore_merges: whether a pretoken that is a token is taken whole.
     """
 
     vocab: dict[int, bytes]
-    merges: list[tuple[bytes, bytes]]
+    merges: npt.NDArray[np.int32]
     special_tokens: dict[str, int] = field(default_factory=dict)
     pattern: str | Pattern | None = None
     ignore_merges: bool = False
@@ -32,7 +35,7 @@ class Parts:
         """What is not as in `tokenizer`, or None. A pattern is compared by its text."""
         if self.vocab != tokenizer.vocab:
             return "the vocabulary"
-        if self.merges != tokenizer.merges:
+        if not np.array_equal(self.merges, tokenizer.vocabulary.merge_ids):
             return "the merges"
         if self.special_tokens != tokenizer.special_tokens:
             return "the special tokens"

@@ -178,9 +178,8 @@ def parts_of_ranks(path: Path, ranks: dict[int, bytes], special_tokens: dict[str
         left, right = recover_merges(tokens)
     except FormatError as error:
         raise FormatError(f"{path}: {error}") from None
-    merges = [
-        (tokens[a], tokens[b]) for a, b in zip(left.tolist(), right.tolist(), strict=True) if a >= 0
-    ]
+    made = np.flatnonzero(left >= 0)
+    merges = np.array(numbers, np.int32)[np.stack([left[made], right[made], made], axis=1)]
     vocab = dict(zip(numbers, tokens, strict=True))
     for text, number in special_tokens.items():
         if vocab.get(number, text.encode()) != text.encode():

@@ -104,7 +104,8 @@ class EncoderTables:
         driver(address(state), word.FILL_PAIRS)
         self.byte_pairs = _byte_pairs(merges, vocabulary.byte_ids, vocabulary.id_limit)
         self.lengths: npt.NDArray[np.int32] = np.zeros(vocabulary.id_limit, np.int32)
-        self.lengths[list(vocabulary.tokens)] = [len(t) for t in vocabulary.tokens.values()]
+        numbers, lengths = list(vocabulary.tokens), map(len, vocabulary.tokens.values())
+        self.lengths[numbers] = np.fromiter(lengths, np.int32, len(numbers))
         self.dtype = id_dtype(vocabulary)
         self.whole = WholeTokens.of(vocabulary.ordinary, driver) if ignore_merges else None
 

@@ -27,7 +27,7 @@ from raybpe.errors import UsageError
 from raybpe.tokenizer.special import SpecialChoice, choose_specials
 from raybpe.tokenizer.stream import DecodeStream
 from raybpe.tokenizer.text import decode_text, unit_starts
-from raybpe.tokenizer.vocabulary import SpecialTokens, Vocabulary
+from raybpe.tokenizer.vocabulary import Merges, SpecialTokens, Vocabulary
 
 if TYPE_CHECKING:
     from raybpe.block import Block
@@ -42,7 +42,8 @@ class Tokenizer:
 
     Args:
         vocab: id → bytes. Must hold all 256 single bytes; ids may have gaps.
-        merges: pairs of byte strings in rank order.
+        merges: pairs of byte strings in rank order; or an integer array (merges, 3) of the ids of
+            left, right, and what they make, as in ``vocabulary.merge_ids``.
         special_tokens: texts that always become one id, each with the id that `vocab` gives to
             its bytes or else the next free one; or {text: id}. None: all text is ordinary.
         pattern: a named pattern, a regex, or a `Pattern`.
@@ -63,7 +64,7 @@ class Tokenizer:
     def __init__(
         self,
         vocab: Mapping[int, bytes],
-        merges: Iterable[tuple[bytes, bytes]],
+        merges: Merges,
         special_tokens: SpecialTokens | None = None,
         *,
         pattern: str | Pattern = "gpt2",
@@ -281,7 +282,7 @@ class Tokenizer:
     def _repr_html_(self) -> str:
         rows = {
             "ids": f"{self.vocab_size:,}",
-            "merges": f"{len(self.merges):,}",
+            "merges": f"{len(self.vocabulary.merge_ids):,}",
             "special tokens": ", ".join(self.special_tokens) or "none",
             "pattern": self.pattern.name or self.pattern.regex,
         }
@@ -308,6 +309,5 @@ def _rebuild(
     ignore_merges: bool,
 ) -> Tokenizer:
     """Unpickle."""
-    rows = np.frombuffer(merge_ids, np.int32).reshape(-1, 3)
-    merges = [(vocab[left], vocab[right]) for left, right in rows[:, :2].tolist()]
+    merges = np.frombuffer(merge_ids, np.int32).reshape(-1, 3)
     return Tokenizer(vocab, merges, special_tokens, pattern=pattern, ignore_merges=ignore_merges)

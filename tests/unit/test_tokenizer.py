@@ -214,3 +214,28 @@ def test_ids_may_have_any_order_and_gaps(ids):
     assert made.id_limit == max(ids) + 1
     assert made.merge_ids.shape == (0, 3)
     assert made.merge_ids.dtype == np.int32
+
+
+def test_merges_may_be_rows_of_ids():
+    one = tokenizer("a b", "ab c")
+    same = Tokenizer(one.vocab, one.vocabulary.merge_ids, pattern=one.pattern)
+    assert same == one
+    assert same.merges == one.merges == [(b"a", b"b"), (b"ab", b"c")]
+    for row, reason in (
+        ([97, 98, 97], "cannot make"),
+        ([97, 98, 9999], "9999"),
+        ([97, 98], "rows of three"),
+    ):
+        with pytest.raises(FormatError, match=reason):
+            Tokenizer(one.vocab, np.array([row]))
+    with pytest.raises(FormatError, match="repetition of merge 0"):
+        Tokenizer(one.vocab, one.vocabulary.merge_ids[[0, 1, 0]])
+    with pytest.raises(FormatError, match="rows of three"):
+        Tokenizer(one.vocab, np.zeros((2, 3, 3), int))
+
+
+def test_of_ids_with_the_same_bytes_rows_use_the_lowest():
+    vocab = {number: bytes([number]) for number in range(256)} | {256: b"ab", 257: b"ab"}
+    made = Tokenizer(vocab, np.array([[97, 98, 257]]))
+    assert made == Tokenizer(vocab, [(b"a", b"b")])
+    assert made.encode("ab") == [256]

@@ -55,6 +55,13 @@ def test_another_pattern_is_found_out_by_ids(folder: Path) -> None:
 
 def test_a_damaged_file_is_found_out(folder: Path) -> None:
     edit(folder / "tokenizer.json", '["Ġ","#"]', '["#","Ġ"]')
+    with pytest.raises(VerifyError, match=r"tokenizer\.json cannot be read back: .*'#Ġ'"):
+        verify(folder, trained())
+    edit(folder / "tokenizer.json", '["#","Ġ"]', '["Ġ","#"]')
+    path = folder / "tokenizer.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["model"]["merges"].reverse()
+    path.write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(VerifyError, match=r"tokenizer\.json, read back, differs in the merges"):
         verify(folder, trained())
 
