@@ -54,6 +54,7 @@ SAVE_SECONDS = 0.3
 STORE_BYTES = 80 * 2**20
 ATTEMPTS = 4
 PATIENCE = 180.0  # seconds for one attempt; Ray takes some ten to notice a lost node
+GRACE = 60.0  # seconds until what a dead driver has started notices
 TAG = "RAYBPE_KILL_RUN"  # in the environment of all that a run starts
 
 ALONE = ("raylet", "driver-own", "driver-local", "ctrl-c-own", "ctrl-c-local")  # on no cluster
@@ -228,7 +229,7 @@ def check(row: Row, kind: str, harness: Harness, output: Path, saved: set[int]) 
 
 def check_gone(row: Row, output: Path) -> None:
     """Note processes that a run on no cluster has left behind."""
-    deadline = time.perf_counter() + 20
+    deadline = time.perf_counter() + GRACE
     while left := tagged(output):
         if time.perf_counter() > deadline:
             row.wrong.append(f"{output}: left behind {left}")
