@@ -17,9 +17,13 @@ def main() -> NoReturn:
         elif isinstance(stream, io.TextIOWrapper) and mode == "w":
             # Tokens and file names may hold what the terminal's encoding, or any, lacks.
             stream.reconfigure(errors="backslashreplace")
-    from raybpe.cli.app import run
+    try:
+        from raybpe.cli.app import run
 
-    code = run()
+        code = run()
+    except KeyboardInterrupt:  # while importing
+        print("interrupted", file=sys.stderr)
+        code = 130
     # Leave as Python does, but do not take a thousand modules apart, which takes 0.1 s.
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

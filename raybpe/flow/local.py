@@ -188,7 +188,8 @@ class _Crew:
         except _Stopped:
             pass
         except MemoryError as error:
-            self._fail(CapacityError(f"this machine has too little memory to count: {error}"))
+            text = f"this machine has too little memory to count: {error}"
+            self._fail(CapacityError(text.rstrip(": ")))
         except BaseException as error:
             self._fail(error)
 

@@ -111,7 +111,7 @@ def resolve_pattern(name_or_regex: str) -> Pattern:
         raise PatternError("the pattern is empty; give a name or a regex (`none` does not split)")
     if len(name_or_regex) > 1 and _NAME_LETTERS.issuperset(name_or_regex):
         raise PatternError(
-            f"no pattern is named {name_or_regex!r}; there are {', '.join(PATTERNS)}; if it is "
-            f"meant as a regex that matches this text, write (?:{name_or_regex})"
+            f"no pattern is named {name_or_regex[:80]!r}; there are {', '.join(PATTERNS)}; if it "
+            f"is meant as a regex that matches this text, write (?:{name_or_regex[:80]})"
         )
     return Pattern(_NAMES.get(name_or_regex), name_or_regex)

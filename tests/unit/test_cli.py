@@ -148,6 +148,7 @@ WRONG = [
     (["{text}", "--special-token", "a", "--no-special-tokens"], "contradict"),
     (["{text}", "--pattern", "(a"], "position"),
     (["{text}", "--pattern", "gpt3"], "gpt3"),
+    (["{text}", "--pattern", "x" * 5000], "x" * 80 + "'"),
     (["{text}", "--compat", "hugging"], "hugging"),
     (["{text}", "--tie-break", "random"], "lowest-ids"),
     (["{text}", "--chunk-size", "many"], "64MB"),
@@ -273,6 +274,14 @@ def test_interrupt_ends_with_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr("raybpe.doctor.machine_rows", interrupt)
     assert run("doctor")[0] == 130
+
+
+def test_interrupt_while_importing_ends_with_130(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.getcwd()}"}
+    command = [sys.executable, "-m", "raybpe", "patterns"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 
 def test_closed_output_is_no_error(trained: tuple[Path, Path]) -> None:
