@@ -16,6 +16,7 @@ import pytest
 
 import raybpe
 from raybpe.cli import app as cli
+from raybpe.pretokenize import PATTERNS
 
 COMMANDS = [
     "train", "count", "counts", "counts show", "counts add", "counts stats", "encode", "decode",
@@ -137,6 +138,16 @@ def test_patterns_says_how_each_runs(run: Run) -> None:
     code, out, _ = run("patterns", r"(?<=a)b")
     assert code == 0
     assert out.split("\t")[1].startswith("regex")
+
+
+def test_patterns_fit_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, _ = run("patterns", "o200k")
+    assert code == 0
+    lead = len("o200k  automaton  ")
+    assert "".join(line[lead:] for line in out.splitlines()) == PATTERNS["o200k"]
+    assert max(map(len, out.splitlines())) == 80
 
 
 WRONG = [
