@@ -12,8 +12,7 @@ import ray
 from raybpe.config import CountConfig, RunOptions, TrainConfig
 from raybpe.counts.arrow import from_arrow, to_arrow
 from raybpe.counts.columns import Columns
-from raybpe.errors import ClusterError, RaybpeError
-from raybpe.flow import task_options
+from raybpe.flow import task_errors, task_options
 from raybpe.flow.connect import connected
 from raybpe.flow.executor import Counted
 from raybpe.flow.local import LocalExecutor
@@ -104,15 +103,8 @@ class RayExecutor:
         )
         try:
             return self._merge(actor, refs, config)
-        except ray.exceptions.RayTaskError as error:
-            if isinstance(error.cause, RaybpeError):
-                raise error.cause from None
-            raise RaybpeError(f"merging failed: {error.cause!r}") from error
         except ray.exceptions.RayError as error:
-            raise ClusterError(
-                f"the merge actor was lost {ACTOR_RESTARTS + 1} times ({error}); is this machine "
-                "short of memory? Run the same command again to continue from what is saved"
-            ) from error
+            raise task_errors.as_own("merging", error) from error
         finally:
             ray.kill(actor)
 

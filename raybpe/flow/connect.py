@@ -39,14 +39,15 @@ def connected(options: RunOptions, progress: Progress, reason: str | None) -> It
     """Ray, for the length of the block.
 
     Raises:
-        ClusterError: Ray cannot be reached.
+        ClusterError: Ray cannot be reached, or fails within the block.
     """
     import ray
 
     why = f" ({reason})" if reason else ""
     if ray.is_initialized():
-        progress.note(f"using the Ray of this process{why}: {_size()}")
-        yield
+        with _own_errors():
+            progress.note(f"using the Ray of this process{why}: {_size()}")
+            yield
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # Tasks beside the one whose error ends the run may fail as well; one error is enough.
@@ -59,13 +60,27 @@ def connected(options: RunOptions, progress: Progress, reason: str | None) -> It
             _start(options)
             why = ", started for this run and ended with it"
         mode = os.environ.get("RAY_AUTH_MODE")
-        progress.note(f"using Ray{why}: {_size()}{f', {mode} authentication' if mode else ''}")
-        yield
+        with _own_errors():
+            progress.note(f"using Ray{why}: {_size()}{f', {mode} authentication' if mode else ''}")
+            yield
     finally:
         # Interrupted half way through starting, Ray ends what it started when Python exits;
         # shutting it down before that may crash.
         if ray.is_initialized():
             ray.shutdown()
+
+
+@contextmanager
+def _own_errors() -> Iterator[None]:
+    """Turn what Ray raises anywhere, as when the cluster dies, into an error that can be read."""
+    import ray
+
+    from raybpe.flow.task_errors import as_own
+
+    try:
+        yield
+    except ray.exceptions.RayError as error:
+        raise as_own("the run", error) from error
 
 
 def _attach(address: str) -> None:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import ray
 
 from raybpe.config import CountConfig
-from raybpe.errors import ClusterError, RaybpeError
+from raybpe.errors import ClusterError
 from raybpe.filesystems import is_local
 from raybpe.flow import checks, task_errors, task_options, tasks
 from raybpe.flow.run_directory import Partial, RunDirectory
@@ -330,9 +330,4 @@ def _result(ref: Any, job: Job) -> Any:
     try:
         return ray.get(ref)
     except ray.exceptions.RayError as error:
-        cause = error.cause if isinstance(error, ray.exceptions.RayTaskError) else None
-        if isinstance(cause, RaybpeError):
-            raise cause from None
-        if explained := task_errors.explain(error):
-            raise ClusterError(f"{job.name} {explained}") from error
-        raise RaybpeError(f"{job.name} failed: {cause!r}") from error
+        raise task_errors.as_own(job.name, error) from error

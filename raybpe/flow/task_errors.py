@@ -1,4 +1,8 @@
-"""What became of a task that failed for reasons of the cluster, as a sentence with the cure."""
+"""What became of work that failed for reasons of the cluster, as a sentence with the cure.
+
+Ray's own words are paragraphs of ids and log files, and the `repr` of some errors is binary: one
+line is taken of the words, and the rest stays in the traceback that `--debug` shows.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,15 @@ import re
 
 import ray
 
+from raybpe.errors import ClusterError, RaybpeError
+
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")  # Ray hands the error on as text
+_CONTINUE = "Run the same command again to continue from what is saved"
 
 
 def explain(error: ray.exceptions.RayError) -> str | None:
     """The end of a sentence such as `counting x ...`; None if the cluster is not to blame."""
-    cause = error.cause if isinstance(error, ray.exceptions.RayTaskError) else error
+    cause = _cause(error)
     if missing := _NO_MODULE.search(str(cause)):
         return (
             f"found no {missing[1]} on its node: install the same raybpe on every node, or send it "
@@ -21,15 +28,35 @@ def explain(error: ray.exceptions.RayError) -> str | None:
         return f"got no environment to run in: {cause}"
     if isinstance(cause, ray.exceptions.OwnerDiedError):
         return (
-            "could not reach this process. If it is running, the cluster and it may not agree on "
-            "authentication: set RAY_AUTH_MODE to what the cluster was started with, token or "
+            "could not reach this process. Either nodes of the cluster died: run the same command "
+            "again to continue from what is saved. Or the cluster and this process do not agree "
+            "on authentication: set RAY_AUTH_MODE to what the cluster was started with, token or "
             "disabled"
         )
-    if isinstance(cause, MemoryError):
+    if isinstance(cause, ray.exceptions.ObjectLostError):
+        return f"lost what it works on, because the nodes that held it died. {_CONTINUE}"
+    if isinstance(cause, (MemoryError, ray.exceptions.OutOfMemoryError)):
         return "ran out of memory; give a smaller --chunk-size, or nodes with more memory"
     if isinstance(cause, ray.exceptions.RayError):
-        return (
-            f"failed again and again: {cause}. Run the same command again to continue from what is "
-            "saved"
-        )
+        lines = str(cause).strip().splitlines() or [type(cause).__name__]
+        # An actor's begins with its ids and ends with what happened.
+        told = lines[-1 if isinstance(cause, ray.exceptions.RayActorError) else 0]
+        return f"failed again and again: {told.strip().rstrip('.')}. {_CONTINUE}"
     return None
+
+
+def as_own(name: str, error: ray.exceptions.RayError) -> RaybpeError:
+    """The error of this project for work, such as `counting x`, that Ray says has failed."""
+    cause = _cause(error)
+    if isinstance(cause, RaybpeError):
+        return cause
+    if explained := explain(error):
+        return ClusterError(f"{name} {explained}")
+    return RaybpeError(f"{name} failed: {cause!r}")
+
+
+def _cause(error: BaseException) -> BaseException:
+    """What a task failed with; tasks hand on the failures of those whose results they take."""
+    while isinstance(error, ray.exceptions.RayTaskError) and error.cause is not None:
+        error = error.cause
+    return error

@@ -1,12 +1,18 @@
 """Failures that the cluster is to blame for come with their cure."""
 
 from typing import Any
+from unittest import mock
 
 import pytest
 
+from raybpe.config import RunOptions
+from raybpe.errors import ClusterError, InputError
+from raybpe.flow.connect import connected
+from raybpe.flow.progress import Progress
+
 ray = pytest.importorskip("ray")
 
-from raybpe.flow.task_errors import explain  # noqa: E402
+from raybpe.flow.task_errors import as_own, explain  # noqa: E402
 
 pytestmark = pytest.mark.ray
 
@@ -33,6 +39,40 @@ def task_error(cause: Exception) -> Any:
 )
 def test_what_the_cluster_did(error: Any, cure: str) -> None:
     assert cure in str(explain(error))
+
+
+OWNER_DIED = ray.exceptions.OwnerDiedError("00ffff", b"\x00\x9c\xff", "")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OWNER_DIED,
+        task_error(OWNER_DIED),
+        task_error(task_error(OWNER_DIED)),  # a task whose input could not be computed
+        ray.exceptions.ObjectLostError("00ffff", b"\x00\x9c\xff", ""),
+        ray.exceptions.LocalRayletDiedError(),
+        ray.exceptions.NodeDiedError("it died\nnode 00ffff\nlogs"),
+        ray.exceptions.RayActorError("00ffff", "died\n\tactor_id: 00ffff\nits node went away."),
+        ray.exceptions.RpcError("the head does not answer"),
+    ],
+    ids=repr,
+)
+def test_a_lost_cluster_is_one_readable_line(error: Any) -> None:
+    with (
+        mock.patch.object(ray, "is_initialized", return_value=True),
+        mock.patch.object(ray, "nodes", return_value=[]),
+        pytest.raises(ClusterError, match=r"the run .*again to continue") as caught,
+        connected(RunOptions(), Progress(), None),
+    ):
+        raise error
+    assert "00ffff" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_errors_of_this_project_come_out_of_tasks_as_they_are() -> None:
+    own = InputError("x does not exist")
+    assert as_own("counting x", task_error(own)) is own
 
 
 def test_other_errors_are_not_explained_away() -> None:

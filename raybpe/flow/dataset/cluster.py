@@ -10,9 +10,9 @@ from typing import Any
 import ray
 
 from raybpe import storage
-from raybpe.errors import ClusterError, RaybpeError
+from raybpe.errors import ClusterError
 from raybpe.filesystems import is_local, local_path
-from raybpe.flow import checks, task_options
+from raybpe.flow import checks, task_errors, task_options
 from raybpe.flow.dataset.shards import Shard, shard_name, write_shard
 from raybpe.flow.dataset.steps import UNIT_BYTES, EncodeConfig, encode_chunk
 from raybpe.inputs import Chunk
@@ -83,13 +83,6 @@ def _result(ref: Any, index: int, chunk: Chunk) -> Shard:
     name = f"encoding shard {index:,}, {checks.describe(chunk)},"
     try:
         shard: Shard = ray.get(ref)
-    except ray.exceptions.RayTaskError as error:
-        if isinstance(error.cause, RaybpeError):
-            raise error.cause from None
-        raise RaybpeError(f"{name} failed: {error.cause!r}") from error
     except ray.exceptions.RayError as error:
-        raise ClusterError(
-            f"{name} failed again and again: {error}. Run the same command again to continue with "
-            "the shards that are missing"
-        ) from error
+        raise task_errors.as_own(name, error) from error
     return shard
