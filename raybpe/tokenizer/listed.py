@@ -21,14 +21,21 @@ class ListedPiece:
     Attributes:
         start: offset of its first byte.
         end: one past its last byte.
-        entries: int64, as `scan_listed` takes them.
+        bounds: where its pretokens begin, and `end`.
         special: the special token that comes next, if one does.
     """
 
     start: int
     end: int
-    entries: npt.NDArray[np.int64]
+    bounds: list[int]
     special: str | None
+
+    @property
+    def entries(self) -> npt.NDArray[np.int64]:
+        """The pretokens as `scan_listed` takes them."""
+        entries = np.array([0, len(self.bounds), *self.bounds])
+        entries[-1] |= np.uint64(GAP).astype(np.int64)
+        return entries
 
 
 def listed_pieces(
@@ -42,13 +49,13 @@ def listed_pieces(
         at = 0
         for match in splitter.finditer(text) if splitter else ():
             piece = text[at : match.start()]
-            entries = _entries(piece, start + at, pattern)
-            yield ListedPiece(start + at, start + match.start(), entries, match.group().decode())
+            bounds = _bounds(piece, start + at, pattern)
+            yield ListedPiece(start + at, start + match.start(), bounds, match.group().decode())
             at = match.end()
-        yield ListedPiece(start + at, end, _entries(text[at:], start + at, pattern), None)
+        yield ListedPiece(start + at, end, _bounds(text[at:], start + at, pattern), None)
 
 
-def _entries(piece: bytes, start: int, pattern: regex.Pattern[str]) -> npt.NDArray[np.int64]:
+def _bounds(piece: bytes, start: int, pattern: regex.Pattern[str]) -> list[int]:
     """Bounds of the pretokens of a piece that lies at offset `start`."""
     text = piece.decode()
     bounds = {0, len(text)}
@@ -61,7 +68,5 @@ def _entries(piece: bytes, start: int, pattern: regex.Pattern[str]) -> npt.NDArr
         1 + (points > 0x7F).astype(np.int64) + (points > 0x7FF) + (points > 0xFFFF),
         out=offsets[1:],
     )
-    places = offsets[sorted(bounds)] + start
-    entries = np.concatenate([[0, len(places)], places])
-    entries[-1] |= np.uint64(GAP).astype(np.int64)
-    return entries
+    places: list[int] = (offsets[sorted(bounds)] + start).tolist()
+    return places

@@ -32,6 +32,7 @@ from raybpe.tokenizer.vocabulary import Merges, SpecialTokens, Vocabulary
 if TYPE_CHECKING:
     from raybpe.block import Block
     from raybpe.pretokenize import Pattern
+    from raybpe.tokenizer.dropout import DropoutEncoder
     from raybpe.tokenizer.encoder import Encoder
 
 _IDS_AT_A_TIME = 1 << 20  # of an array that is decoded
@@ -85,6 +86,12 @@ class Tokenizer:
 
         return Encoder(self.vocabulary, self.pattern, self.ignore_merges)
 
+    @cached_property
+    def _dropout_encoder(self) -> DropoutEncoder:
+        from raybpe.tokenizer.dropout import DropoutEncoder
+
+        return DropoutEncoder(self.vocabulary, self.pattern)
+
     @property
     def vocab(self) -> dict[int, bytes]:
         """Id → bytes of every token, special ones included, in id order."""
@@ -111,6 +118,8 @@ class Tokenizer:
         *,
         allowed_special: SpecialChoice = "all",
         disallowed_special: SpecialChoice = (),
+        dropout: float = 0.0,
+        seed: int | None = None,
     ) -> list[int]:
         """Ids of a text.
 
@@ -120,13 +129,21 @@ class Tokenizer:
             disallowed_special: special tokens that are refused: "all" (those not allowed), or a
                 set. Text of special tokens that are in neither is ordinary text. tiktoken's own
                 defaults are ``allowed_special=set(), disallowed_special="all"``.
+            dropout: BPE-dropout for training models: before each merge, every pair that could be
+                merged is left out of this step with this probability. 0 leaves out none, with 1
+                all text becomes single bytes. Slow: plain Python.
+            seed: for `dropout`; the same seed gives the same ids, None others in each call.
 
         Raises:
-            UsageError: the text holds a disallowed special token.
+            UsageError: the text holds a disallowed special token, or `dropout` is not within 0
+                and 1.
         """
-        if allowed_special == "all" and not disallowed_special:
+        if allowed_special == "all" and not disallowed_special and not dropout:
             return self._encoder.encode_list(text)
         specials = choose_specials(text, self.special_tokens, allowed_special, disallowed_special)
+        if dropout:
+            specials = tuple(self.special_tokens) if specials is None else specials
+            return self._dropout_encoder.encode(text, specials, dropout, seed)
         return self._encoder.encode_list(text, specials)
 
     def encode_ordinary(self, text: str | bytes) -> list[int]:
