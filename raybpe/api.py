@@ -239,7 +239,7 @@ def train_bpe(
     tokenizer = train(
         input_path,
         vocab_size,
-        special_tokens=list(special_tokens),
+        special_tokens=special_tokens,
         compat="cs336",
         progress="none",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -88,7 +89,7 @@ def show(
     if find is None:
         rows = counts.top(top)
     else:
-        wanted = find.encode()
+        wanted = os.fsencode(find)
         rows = list(islice((row for row in counts.items() if wanted in row[0]), top))
     if rows:
         shown = ((f"{number:,}", readable(pretoken)) for pretoken, number in rows)

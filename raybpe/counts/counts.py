@@ -203,7 +203,8 @@ class Counts:
     def top(self, number: int = 10) -> list[tuple[bytes, int]]:
         """The pretokens with the highest counts."""
         counts = self.columns.counts
-        if len(counts) > number:
+        number = max(number, 0)
+        if len(counts) > number > 0:
             least = np.partition(counts, len(counts) - number)[len(counts) - number]
             rows = np.flatnonzero(counts >= least)
             picked = Counts(self.table.take(pa.array(rows)), self.config, (), self.unicode)

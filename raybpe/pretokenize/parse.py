@@ -96,7 +96,10 @@ _MAX_DEPTH = 100  # nested groups; each takes a few Python frames
 def check(pattern: str) -> None:
     """Raise PatternError, with the place, unless `regex` accepts the pattern."""
     try:
+        pattern.encode()
         regex.compile(pattern)
+    except UnicodeEncodeError as error:
+        fail(pattern, "it is not Unicode text", error.start)
     except regex.error as error:
         fail(pattern, str(error.msg), error.pos)
     except (RecursionError, OverflowError, ValueError, KeyError) as error:

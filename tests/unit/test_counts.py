@@ -126,7 +126,7 @@ def test_statistics() -> None:
 def test_top() -> None:
     counts = Counts.from_mapping({"a": 1, "bc": 10, "def": 4, "defg": 4, "x" * 9: 2})
     assert counts.top(3) == [(b"bc", 10), (b"def", 4), (b"defg", 4)]
-    assert Counts.from_mapping({}).top() == []
+    assert counts.top(0) == counts.top(-1) == Counts.from_mapping({}).top() == []
 
 
 def test_what_never_occurs_adds_nothing() -> None:

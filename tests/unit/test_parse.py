@@ -107,6 +107,11 @@ def test_invalid_regex_shows_where(pattern: str, position: int) -> None:
     assert caught.value.position == position
 
 
+def test_a_pattern_that_is_no_unicode_shows_where() -> None:
+    with pytest.raises(PatternError, match="position 2"):
+        check("ab\udcff")
+
+
 @pytest.mark.parametrize(
     ("pattern", "position"),
     [
