@@ -8,6 +8,7 @@ kernels read PADDING_BYTES past the end. Memory: the ids, and what `worker` says
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -56,6 +57,8 @@ class Encoder:
         self.dtype = id_dtype(vocabulary)
         self._all_specials = tuple(vocabulary.special_tokens)
         self._idle: list[Worker] = []
+        texts = map(re.escape, self._all_specials)
+        self._special = re.compile("|".join(texts) or r"(?!)").search
         scanner = pretokenizer(pattern, self._all_specials).scanner
         self._matcher = None if scanner else regex.compile(pattern.regex)
         driver = entries.encode[scanner.kind if scanner else "listed"]
@@ -68,19 +71,24 @@ class Encoder:
 
         `specials` are the special tokens that count as such; None: all.
         """
-        if type(text) is str and specials is None:
+        # What holds no special token is the same whichever count as such.
+        if (
+            type(text) is str
+            and len(text) <= self._small_text
+            and (specials is None or not self._special(text))
+        ):
             try:
                 data = text.encode()
             except UnicodeEncodeError:
-                return _list(self.encode(text))
+                return _list(self.encode(text, specials))
             size = len(data)
             if 0 < size <= self._small_text:
                 worker = self._borrow()
                 worker.text_view[:size] = data
-                count = self._run(worker.address, size)
+                count = self._run(worker.argument, size)
                 if count < 0:
                     count = worker.finish(count)
-                ids: list[int] = worker.small_ids[:count].tolist()
+                ids: list[int] = worker.ids_view[:count].tolist()
                 self._idle.append(worker)
                 return ids
         return _list(self.encode(text, specials))

@@ -7,6 +7,7 @@ hundred kB. A single pretoken longer than SHORT bytes wants 24 bytes of working 
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ class Worker:
         text: uint8 (SMALL_TEXT + PADDING_BYTES,), where the kernel finds a small text.
         small_ids: the ids of the latest small text.
         state: int64 state block.
-        address: its address, what kernels take.
+        address: its address, what kernels take; `argument` is the same made ready for a call.
     """
 
     def __init__(self, tables: EncoderTables) -> None:
@@ -46,8 +47,10 @@ class Worker:
         self.text: npt.NDArray[np.uint8] = np.zeros(SMALL_TEXT + PADDING_BYTES, np.uint8)
         self.small_ids: Ids = np.zeros(SMALL_TEXT + word.SLACK, tables.dtype)
         self.text_view = self.text.data
+        self.ids_view = self.small_ids.data
         self.state: npt.NDArray[np.int64] = np.zeros(scan_state.STATE_WORDS, np.int64)
         self.address = address(self.state)
+        self.argument: Any = ctypes.c_int64(self.address)
         self._ids = self.small_ids
         self._kept: dict[int, npt.NDArray[Any]] = {}  # arrays whose addresses are in the state
         self._small_span = np.zeros(2, np.int64)

@@ -239,3 +239,13 @@ def test_of_ids_with_the_same_bytes_rows_use_the_lowest():
     made = Tokenizer(vocab, np.array([[97, 98, 257]]))
     assert made == Tokenizer(vocab, [(b"a", b"b")])
     assert made.encode("ab") == [256]
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.sampled_from(["<a>", "<a", "a", "b", ">", "é"]), max_size=8).map("".join))
+def test_short_text_without_special_tokens_is_the_same_whichever_count(text):
+    made = tokenizer("a b", "< a", special_tokens=["<a>", "b>"])
+    plain = tokenizer("a b", "< a")
+    assert made.encode_ordinary(text) == plain.encode(text)
+    only = tokenizer("a b", "< a", special_tokens={"<a>": 258})
+    assert made.encode(text, allowed_special={"<a>"}) == only.encode(text)
