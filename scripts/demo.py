@@ -3,11 +3,14 @@
     make demo                 # the Python standard library's own sources
     make demo CORPUS=path     # any text file or folder
 
-Everything goes into ./demo.
+Everything goes into ./demo. The command runs there: in the clone, workers of Ray would import the
+clone's sources from their working directory instead of what is installed.
 """
 
 from __future__ import annotations
 
+import os
+import shlex
 import subprocess
 import sys
 import sysconfig
@@ -36,16 +39,22 @@ def standard_library(target: Path) -> Path:
 def main() -> None:
     """Run the demo."""
     FOLDER.mkdir(exist_ok=True)
-    corpus = Path(sys.argv[1]) if len(sys.argv) > 1 else standard_library(FOLDER / "python.txt")
+    if len(sys.argv) > 1:
+        corpus = Path(sys.argv[1]).absolute()
+        named = str(corpus)
+    else:
+        corpus = standard_library(FOLDER / "python.txt")
+        named = corpus.name
     output = FOLDER / "tokenizer"
-    command = [
-        str(Path(sys.executable).with_name("raybpe")), "train", str(corpus),
-        "--vocab-size", str(VOCAB_SIZE), "--output", str(output), "--executor", "ray",
-        "--no-resume",
+    arguments = [
+        "train", named, "--vocab-size", str(VOCAB_SIZE), "--output", output.name,
+        "--executor", "ray", "--no-resume",
     ]  # fmt: skip
-    print("$", " ".join(["raybpe", *command[1:]]), flush=True)
+    print(f"$ cd {FOLDER}\n$", shlex.join(["raybpe", *arguments]), flush=True)
     start = time.perf_counter()
-    subprocess.run(command, check=True)
+    program = Path(sys.executable).absolute().with_name("raybpe")
+    environment = {"RAY_ADDRESS": "local", **os.environ}  # a cluster here may know nothing of us
+    subprocess.run([program, *arguments], check=True, cwd=FOLDER, env=environment)
     seconds = time.perf_counter() - start
 
     import tiktoken
@@ -64,7 +73,8 @@ def main() -> None:
         "decode": ours.decode(ids) == LINE,
     }
     tokens = [ours.decode_bytes([number]).decode(errors="replace") for number in ids]
-    longest = sorted(ours.vocab.values(), key=len)[-3:]
+    words = [t for t in ours.vocab.values() if t.decode(errors="replace").strip().isalpha()]
+    longest = sorted(words, key=len, reverse=True)[:5]
     text_bytes = sum(f.stat().st_size for f in ([corpus] if corpus.is_file() else corpus.rglob("*"))
                      if f.is_file())  # fmt: skip
     rows = [
@@ -73,7 +83,7 @@ def main() -> None:
         ("tokens", f"{ours.vocab_size:,}"),
         ("first merges", "  ".join(repr((a + b).decode(errors="replace"))
                                    for a, b in ours.merges[:8])),
-        ("longest tokens", "  ".join(repr(t.decode(errors="replace")) for t in longest)),
+        ("longest words", "  ".join(repr(t.decode(errors="replace")) for t in longest)),
         ("a line", LINE),
         ("its tokens", "|".join(tokens)),
         ("bytes per token there", f"{len(LINE.encode()) / len(ids):.2f}"),
