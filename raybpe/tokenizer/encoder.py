@@ -106,7 +106,7 @@ class Encoder:
             valid = encoded is not None
             data = np.frombuffer(encoded or text.encode("utf-8", "surrogatepass"), np.uint8)
         else:
-            data = np.frombuffer(text, np.uint8)
+            data = text_bytes(text)
         specials = self._all_specials if specials is None else specials
         cutter = pretokenizer(self.pattern, specials)
         if self._matcher:
@@ -135,7 +135,10 @@ class Encoder:
         buffer = bytearray()
         wanted = STREAM_BYTES
         for text in texts:
-            buffer += text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+            if isinstance(text, str):
+                buffer += text.encode("utf-8", "surrogatepass")
+            else:
+                buffer += text_bytes(text).data
             if len(buffer) < wanted:
                 continue
             data = np.frombuffer(bytes(buffer), np.uint8)
@@ -288,6 +291,21 @@ class Encoder:
         return pretokenizer(self.pattern, specials).specials, np.array(ids, np.int32)
 
 
+def text_bytes(text: bytes | npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """The bytes of what gives them as a buffer, where they lie if they are in one piece.
+
+    Raises:
+        UsageError: its items are wider than a byte, so that it is no text.
+    """
+    view = memoryview(text)  # type: ignore[arg-type]  # mypy knows no arrays as buffers
+    if view.itemsize != 1:
+        raise UsageError(
+            f"a text is str or bytes; items of {view.itemsize} bytes each (format "
+            f"{view.format!r}) are not"
+        )
+    return np.frombuffer(view if view.c_contiguous else view.tobytes(), np.uint8)
+
+
 def _block(data: npt.NDArray[np.uint8], start: int, end: int) -> Block:
     """One document, where it lies if kernels may read past it there, else a copy."""
     if end + PADDING_BYTES <= len(data):
@@ -333,10 +351,12 @@ def _groups(texts: Sequence[str | bytes]) -> Iterator[Sequence[str | bytes]]:
 
 
 def _valid_bytes(text: str | bytes) -> bytes | None:
-    """The text as UTF-8, or None if it is not."""
+    """The text as UTF-8, or None if it is not (or is neither str nor bytes)."""
     try:
         if isinstance(text, str):
             return text.encode()
+        if not isinstance(text, (bytes, bytearray)):  # another buffer
+            return None
         if not text.isascii():
             text.decode()
         return text

@@ -27,7 +27,8 @@ def choose_specials(
     for name, choice in (("allowed_special", allowed), ("disallowed_special", disallowed)):
         if isinstance(choice, str) and choice != "all":
             raise UsageError(f'{name}={choice!r} must be "all" or a set of special tokens')
-    chosen = None if allowed == "all" else tuple(t for t in declared if t in set(allowed))
+    allowed = allowed if isinstance(allowed, str) else set(allowed)
+    chosen = None if allowed == "all" else tuple(t for t in declared if t in allowed)
     if disallowed:
         refused = set(declared) - set(allowed) if disallowed == "all" else set(disallowed)
         if allowed == "all" and disallowed == "all":

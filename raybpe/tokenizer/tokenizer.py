@@ -140,6 +140,10 @@ class Tokenizer:
         """
         if allowed_special == "all" and not disallowed_special and not dropout:
             return self._encoder.encode_list(text)
+        if not isinstance(text, (str, bytes)):  # another buffer
+            from raybpe.tokenizer.encoder import text_bytes
+
+            text = text_bytes(text).tobytes()
         specials = choose_specials(text, self.special_tokens, allowed_special, disallowed_special)
         if dropout:
             specials = tuple(self.special_tokens) if specials is None else specials
@@ -154,6 +158,8 @@ class Tokenizer:
         self, texts: Iterable[str | bytes], *, threads: int | None = None
     ) -> list[list[int]]:
         """Ids of each text; `threads` None takes all cores where it pays."""
+        if isinstance(texts, str):
+            raise UsageError("encode_batch takes several texts; a single one is for encode")
         return self._encoder.encode_batch(list(texts), threads=threads)
 
     def encode_iterable(self, texts: Iterable[str | bytes]) -> Iterator[int]:
@@ -198,9 +204,12 @@ class Tokenizer:
             )
         try:
             return b"".join(map(self.vocabulary.tokens.__getitem__, ids))
-        except (KeyError, TypeError) as error:
-            unknown = error.args[0] if isinstance(error, KeyError) else error
-            raise UsageError(f"cannot decode: id {unknown} is not in the vocabulary") from None
+        except KeyError as error:
+            raise UsageError(
+                f"cannot decode: id {error.args[0]!r} is not in the vocabulary"
+            ) from None
+        except TypeError as error:
+            raise UsageError(f"cannot decode: ids are several integers ({error})") from None
 
     def decode(self, ids: Iterable[int] | npt.NDArray[Any], errors: str = "replace") -> str:
         """Text of some ids.

@@ -144,6 +144,8 @@ def _place_specials(tokens: dict[int, bytes], given: SpecialTokens | None) -> di
     """The id of each special token; those without one are added to `tokens` after the last."""
     if given is None:
         return {}
+    if isinstance(given, str):
+        raise FormatError(f"special tokens are a list of texts; write [{given!r}]")
     texts = list(given)
     for text in texts:
         if not isinstance(text, str) or not text:

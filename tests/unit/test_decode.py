@@ -53,10 +53,16 @@ def test_other_error_rules_are_pythons():
         BYTES.decode([0xFF], errors="strict")
 
 
-@pytest.mark.parametrize("ids", [[256], [-1], [1 << 40], ["a"], [[]], [None], np.array([7, 999])])
+@pytest.mark.parametrize("ids", [[256], [-1], [1 << 40], ["a"], [None], np.array([7, 999])])
 def test_unknown_ids_are_refused(ids):
     with pytest.raises(UsageError, match="not in the vocabulary"):
         BYTES.decode_bytes(ids)
+
+
+@pytest.mark.parametrize("ids", [[[]], 5, None])
+def test_what_is_no_sequence_of_ids_is_refused(ids):
+    with pytest.raises(UsageError, match="several integers"):
+        BYTES.decode(ids)
 
 
 def test_arrays_and_iterators_are_taken():

@@ -247,6 +247,37 @@ def test_arrays_and_views_are_encoded_where_they_lie():
     assert SMALL.encode_to_numpy(b"").dtype == np.uint16
 
 
+BUFFER = np.frombuffer(b"the <s> abc" * 9, np.uint8)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [bytearray(BUFFER), memoryview(BUFFER), BUFFER, np.repeat(BUFFER, 2)[::2], BUFFER[None]],
+    ids=["bytearray", "memoryview", "array", "strided", "rows"],
+)
+def test_every_way_to_encode_takes_every_buffer_of_bytes(view):
+    made = Tokenizer(SMALL.vocab, SMALL.merges, ["<s>"])
+    expected = made.encode(BUFFER.tobytes())
+    assert made.encode(view) == made.encode_to_numpy(view).tolist() == expected
+    assert made.encode_batch([view, b""]) == [expected, []]
+    assert list(made.encode_iterable([view])) == expected
+    assert made.decode_bytes(made.encode(view, dropout=0.5)) == BUFFER.tobytes()
+    with pytest.raises(UsageError, match="'<s>'"):
+        made.encode(view, allowed_special=(), disallowed_special="all")
+
+
+@pytest.mark.parametrize("dtype", [np.uint16, np.int64, np.float64, "U1"])
+def test_arrays_of_anything_but_bytes_are_no_text(dtype):
+    for encode in (SMALL.encode, SMALL.encode_to_numpy, lambda a: SMALL.encode_batch([a])):
+        with pytest.raises(UsageError, match="items of"):
+            encode(np.zeros(3, dtype))
+
+
+def test_a_batch_is_not_one_text():
+    with pytest.raises(UsageError, match="several texts"):
+        SMALL.encode_batch("the abc")
+
+
 def test_texts_around_the_size_of_the_own_buffer():
     for size in range(worker.SMALL_TEXT - 2, worker.SMALL_TEXT + 3):
         text = ("ab c" * size)[:size]

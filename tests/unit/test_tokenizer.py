@@ -75,6 +75,7 @@ def test_unusable_merges_are_refused(merge):
         ["<a>", "<a>"],
         ["\ud800"],
         [b"<a>"],
+        "<a>",
         {"<a>": 97},
         {"<a>": 300, "<b>": 300},
         {"<a>": -1},
@@ -152,6 +153,7 @@ def test_allowed_and_disallowed_special_tokens_are_tiktokens():
         with pytest.raises(UsageError, match="'<a>'"):
             made.encode(b"x<a>", allowed_special={"<b>"}, disallowed_special=choice)
     assert made.encode("x", allowed_special=set(), disallowed_special="all") == [120]
+    assert made.encode(b"<b>", allowed_special=iter(["<a>", "<b>"])) == [257]
     with pytest.raises(UsageError, match="allowed_special='<a>'"):
         made.encode("x", allowed_special="<a>")
 
