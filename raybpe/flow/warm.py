@@ -5,8 +5,8 @@ takes seconds, so whoever is first on a machine takes a lock and compiles; other
 instead of compiling the same. Where no file can be locked each process compiles for itself, with
 the same results.
 
-Numba compiles one function at a time in a process. So the first run on a machine compiles in two:
-what counting needs here, what merging and writing need in a process beside it (`compile_ahead`).
+Numba compiles one function at a time in a process. So the first run on a machine compiles in three:
+what counting needs here, what merging and writing need in processes beside it (`compile_ahead`).
 """
 
 from __future__ import annotations
@@ -58,11 +58,16 @@ def warm_exporting(config: TrainConfig, tell: Tell | None = None) -> None:
 
 
 def compile_ahead(config: TrainConfig, exporting: bool) -> None:
-    """Compile in another process what comes after counting, if that is not compiled yet.
+    """Compile in other processes what comes after counting, if that is not compiled yet.
 
-    Whoever needs it first waits for the lock; if that process fails, it compiles here as ever.
+    Whoever needs it first waits for the lock; if such a process fails, it compiles here as ever.
     """
-    kernels = _merging_kernels(config) + (_exporting_kernels(config) if exporting else [])
+    _compile_beside(_merging_kernels(config))
+    if exporting:
+        _compile_beside(_exporting_kernels(config))
+
+
+def _compile_beside(kernels: list[Kernel]) -> None:
     missing = [kernel for kernel in kernels if not kernel.compiled]
     if not missing:
         return
@@ -81,7 +86,7 @@ def compile_ahead(config: TrainConfig, exporting: bool) -> None:
 
 
 def compile_named(names: Iterable[str]) -> None:
-    """Body of the other process: compile the kernels whose object files are named."""
+    """Body of another process: compile the kernels whose object files are named."""
     every = {kernel.path.name: kernel for kernel in entries.every_kernel()}
     for name in names:
         _compile(MERGING, [every[name]], None)
