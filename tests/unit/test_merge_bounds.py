@@ -77,8 +77,11 @@ def plain_kernel(memory: CheckedMemory) -> dict[str, Any]:
         assert value < 2 ** (8 * unit.nbytes)
         stores[unit.nbytes](symbols + unit.nbytes * index, value)
 
+    def slot_of(key: int, bits: int) -> int:
+        return key % 2**64 * int(merge_pairs._MIX) % 2**64 >> (64 - bits)
+
     names.update(
-        load8=loads[1], load32=loads[4], load_i64=memory.load(8, signed=True),
+        slot_of=slot_of, load8=loads[1], load32=loads[4], load_i64=memory.load(8, signed=True),
         store8=stores[1], store32=stores[4], store64=stores[8],
         symbol_at=symbol_at, set_symbol=set_symbol, prefetch=lambda address: None,
         symbol_address=lambda symbols, index, unit: symbols + unit.nbytes * index,
