@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from raybpe.errors import FormatError, VerifyError
+from raybpe.formats.ranks import read_ranks
 
 if TYPE_CHECKING:
     from raybpe.tokenizer.tokenizer import Tokenizer
@@ -96,17 +97,22 @@ def verify(folder: str | Path, tokenizer: Tokenizer, sample: Sequence[str] = ())
     texts = [*PROBES, *tokenizer.special_tokens, *_cut(sample)]
     texts += [f"a {text}b{text} " for text in list(tokenizer.special_tokens)[:16]]
     found = Verification(texts=len(texts))
-    expected = tokenizer.encode_batch(texts)
-    with ThreadPoolExecutor(1, "raybpe-verify") as pool:
+    with ThreadPoolExecutor(2, "raybpe-verify") as pool:
         # Both libraries release the GIL, so they run beside our own reading.
+        ranks = pool.submit(read_ranks, folder / "tokenizer.tiktoken")
+        loads = {
+            "tokenizers": lambda: _load_hf(folder / "tokenizer.json", tokenizer),
+            "tiktoken": lambda: _load_tiktoken(ranks.result(), tokenizer),
+        }
         asked = {
-            library: pool.submit(_ask, folder / name, library, tokenizer, texts)
+            library: pool.submit(_ask, name, library, loads[library], texts)
             for name, library in LOADERS.items()
             if (folder / name).exists() and find_spec(library) is not None
         }
-        for name, check in _own_checks(folder, tokenizer).items():
+        for name, check in _own_checks(folder, tokenizer, ranks.result).items():
             _check_own(name, check)
             found.checked[name] = ["raybpe"]
+        expected = tokenizer.encode_batch(texts)
     for name, library in LOADERS.items():
         if library in asked:
             encode, given = asked[library].result()
@@ -120,17 +126,16 @@ def verify(folder: str | Path, tokenizer: Tokenizer, sample: Sequence[str] = ())
 
 
 def _ask(
-    path: Path, library: str, tokenizer: Tokenizer, texts: Sequence[str]
+    name: str, library: str, load: Callable[[], Encode], texts: Sequence[str]
 ) -> tuple[Encode, list[list[int]]]:
     """Load a file with its library: how to encode with it, and the ids of the texts."""
-    load = _load_hf if library == "tokenizers" else _load_tiktoken
     try:
-        encode = load(path, tokenizer)
+        encode = load()
         return encode, [encode(text) for text in texts]
     except VerifyError:
         raise
     except Exception as error:  # the library's own, whatever it raises
-        raise VerifyError(f"{library} cannot load the {path.name} just written: {error}") from error
+        raise VerifyError(f"{library} cannot load the {name} just written: {error}") from error
 
 
 def _cut(sample: Sequence[str]) -> list[str]:
@@ -145,11 +150,12 @@ def _cut(sample: Sequence[str]) -> list[str]:
     return texts
 
 
-def _own_checks(folder: Path, tokenizer: Tokenizer) -> dict[str, Callable[[], str | None]]:
+def _own_checks(
+    folder: Path, tokenizer: Tokenizer, ranks: Callable[[], dict[int, bytes]]
+) -> dict[str, Callable[[], str | None]]:
     """For each file that is there: what differs when raybpe reads it."""
     from raybpe.formats.gpt2 import read_gpt2
     from raybpe.formats.hf_read import read_hf
-    from raybpe.formats.ranks import read_ranks
 
     specials = tokenizer.special_tokens
     special_ids = set(specials.values())
@@ -158,7 +164,7 @@ def _own_checks(folder: Path, tokenizer: Tokenizer) -> dict[str, Callable[[], st
     def ranks_differ() -> str | None:
         # Whether these ranks give these merges was found out before they were written.
         ordinary = {n: t for n, t in tokenizer.vocab.items() if n not in special_ids}
-        return "the ranks" if read_ranks(folder / "tokenizer.tiktoken") != ordinary else None
+        return "the ranks" if ranks() != ordinary else None
 
     checks: dict[str, Callable[[], str | None]] = {
         "tokenizer.json": lambda: read_hf(folder / "tokenizer.json").differs_from(tokenizer),
@@ -195,13 +201,11 @@ def _load_hf(path: Path, tokenizer: Tokenizer) -> Encode:
     return encode
 
 
-def _load_tiktoken(path: Path, tokenizer: Tokenizer) -> Encode:
+def _load_tiktoken(ranks: dict[int, bytes], tokenizer: Tokenizer) -> Encode:
     """By tiktoken's own class. Its file loader is not used: it caches files by path for good."""
     from raybpe.formats.convert import to_tiktoken
-    from raybpe.formats.ranks import read_ranks
 
-    ranks = {token: rank for rank, token in read_ranks(path).items()}
-    encoding = to_tiktoken(tokenizer, ranks)
+    encoding = to_tiktoken(tokenizer, {token: rank for rank, token in ranks.items()})
 
     def encode(text: str) -> list[int]:
         ids: list[int] = encoding.encode(text, allowed_special="all")
