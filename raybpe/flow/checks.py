@@ -30,7 +30,7 @@ NEVER_MATCHED_BYTES = 64 * 10**6  # text without a single pretoken after which a
 
 
 def check_output_is_apart(inputs: Sequence[str], options: RunOptions) -> None:
-    """Refuse an output within an input folder: the next run would learn from what this one wrote.
+    """Refuse an output within an input folder: the next run would read what this one wrote.
 
     Raises:
         UsageError: it is there.
@@ -43,7 +43,7 @@ def check_output_is_apart(inputs: Sequence[str], options: RunOptions) -> None:
         if os.path.isdir(folder) and os.path.commonpath([folder, output]) == folder:
             raise UsageError(
                 f"the output {options.output} lies within the input folder {name}, so the next "
-                "run would learn from what this one writes; name another with --output"
+                "run would read what this one writes; name another with --output"
             )
 
 

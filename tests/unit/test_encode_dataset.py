@@ -200,6 +200,8 @@ def test_what_is_refused(tokenizer: Tokenizer, sample_file: Path, tmp_path: Path
     with pytest.raises(OutputError):
         encode(tokenizer, sample_file, sample_file / "t")
     assert not (tmp_path / "t").exists()
+    with pytest.raises(UsageError, match="within the input"):  # the next run would read its index
+        encode(tokenizer, tmp_path, tmp_path / "t")
     for name, content in (("x.npy", b"no"), ("x.parquet", b"no"), ("x.txt", b"\xff")):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(InputError, match=name):

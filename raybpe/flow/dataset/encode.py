@@ -21,6 +21,7 @@ from raybpe import storage
 from raybpe.config import RunOptions
 from raybpe.errors import UsageError
 from raybpe.filesystems import shown
+from raybpe.flow.checks import check_output_is_apart
 from raybpe.flow.dataset.index import (
     INDEX,
     INDEX_FORMAT,
@@ -81,7 +82,7 @@ def encode_dataset(
         eot_token: special token to put between documents; None for none.
 
     Raises:
-        UsageError: an option is wrong, or the folder holds another data set.
+        UsageError: an option is wrong, the folder holds another data set or lies within an input.
         InputError: input is missing or cannot be read, or the folder's index is not ours.
         OutputError: a shard cannot be written.
     """
@@ -89,6 +90,7 @@ def encode_dataset(
     if options.output is None:
         raise UsageError("encoding a data set needs an --output folder")
     folder = options.output
+    check_output_is_apart(inputs, options)
     plan = in_order(plan_inputs(inputs, chunk_bytes=options.chunk_bytes,
                                 documents=options.documents, field=options.field))  # fmt: skip
     progress = progress_for(options.progress)
