@@ -83,7 +83,10 @@ class Encoder:
                 return _list(self.encode(text, specials))
             size = len(data)
             if 0 < size <= self._small_text:
-                worker = self._borrow()
+                try:
+                    worker = self._idle.pop()  # as in `_borrow`, without a call
+                except IndexError:
+                    worker = self._borrow()
                 worker.text_view[:size] = data
                 count = self._run(worker.argument, size)
                 if count < 0:
