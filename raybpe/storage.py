@@ -9,6 +9,7 @@ Devices and pipes are not replaced but written to.
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import secrets
 import shutil
@@ -149,6 +150,13 @@ def _delete_local(path: str) -> None:
             os.unlink(path)
     except OSError as error:
         raise OutputError(f"cannot remove {path}: {error.strerror or error}") from error
+
+
+def delete_leftovers(folder: str, name: str) -> None:
+    """Remove what killed writes of files whose name begins with `name` left in a local folder."""
+    if is_local(folder):
+        for path in glob.glob(f".{glob.escape(name)}*.tmp", root_dir=local_path(folder)):
+            _delete_local(os.path.join(local_path(folder), path))
 
 
 def _discard(path: str) -> None:

@@ -100,6 +100,7 @@ def count(inputs: Sequence[str], config: CountConfig, options: RunOptions = DEFA
     Raises:
         As `train`.
     """
+    checks.check_output_is_apart(inputs, options)
     with executor_for(options, progress_for(options.progress)) as executor:
         directory = RunDirectory.open(inputs, None, config, options, executor)
         with directory.used():

@@ -55,6 +55,11 @@ def ranks_of(tokenizer: Tokenizer) -> dict[bytes, int]:
         raise FormatError(
             "two ids stand for the same bytes, and tiktoken's ranks can hold one of them only"
         )
+    byte = next((bytes([b]) for b in range(256) if bytes([b]) not in ranks), None)
+    if byte is not None:
+        raise FormatError(
+            f"the byte {byte!r} is a special token only, and tiktoken's ranks need every byte"
+        )
     left, right = recover_merges(list(ranks))
     ids = np.fromiter(ranks.values(), np.int64, len(ranks))
     merged = np.flatnonzero(left >= 0)

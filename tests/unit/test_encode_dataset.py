@@ -159,6 +159,7 @@ def test_a_killed_run_goes_on(
         local_module, "write_shard",
         lambda folder, name, *rest: (again.append(name), write(folder, name, *rest))[1],
     )  # fmt: skip
+    (tmp_path / "t" / ".shard-00002.npy.123.0a1b2c3d.tmp").touch()  # as a kill -9 leaves it
     encode(tokenizer, sample_file, tmp_path / "t", chunk=50_000, eot_token=SEPARATOR)
     assert not set(written) & set(again)
     assert contents(tmp_path / "t") == contents(whole)
@@ -206,6 +207,33 @@ def test_what_is_refused(tokenizer: Tokenizer, sample_file: Path, tmp_path: Path
         (tmp_path / name).write_bytes(content)
         with pytest.raises(InputError, match=name):
             flat(tokenizer, tmp_path / name)
+
+
+@pytest.mark.parametrize("format", ["npy", "bin", "parquet"])
+def test_a_damaged_data_set_is_not_decoded_quietly(
+    tokenizer: Tokenizer, sample_file: Path, tmp_path: Path, format: str
+) -> None:
+    form = {"format": format, "eot_token": SEPARATOR}
+    folder = encode(tokenizer, sample_file, tmp_path / "t", **form)
+    other = encode(tokenizer, sample_file, tmp_path / "o", chunk=50_000, **form)
+    (folder / f"shard-00000.{format}").write_bytes((other / f"shard-00000.{format}").read_bytes())
+    with pytest.raises(InputError, match="the index says"):
+        flat(tokenizer, folder)
+    (folder / f"shard-00000.{format}").write_bytes(b"odd")
+    with pytest.raises(InputError, match="shard-00000"):
+        flat(tokenizer, folder)
+
+
+@pytest.mark.parametrize("ids", [[1, 2], [[1, None]], [[1], None], [[1.5]], [["a"]]])
+def test_tables_of_anything_but_ids_are_refused(
+    tokenizer: Tokenizer, tmp_path: Path, ids: list[object]
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"ids": ids}), tmp_path / "x.parquet")
+    with pytest.raises(InputError, match="no shard of a data set"):
+        flat(tokenizer, tmp_path / "x.parquet")
 
 
 def test_reading_trouble_stops_all_threads(tokenizer: Tokenizer, tmp_path: Path) -> None:

@@ -474,5 +474,7 @@ def test_output_within_an_input_folder_is_refused(tmp_path: Path) -> None:
         options = RunOptions(executor="local", output=str(tmp_path / output), progress="none")
         with pytest.raises(UsageError, match="lies within the input folder"):
             flow.train([str(tmp_path / "text")], config, options)
+        with pytest.raises(UsageError, match="lies within the input folder"):
+            flow.count([str(tmp_path / "text")], config.counting, options)
     options = RunOptions(executor="local", output=str(tmp_path / "text2"), progress="none")
     flow.train([str(tmp_path / "text")], config, options)

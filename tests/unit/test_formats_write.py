@@ -146,6 +146,16 @@ def test_a_pattern_that_no_engine_shares_leaves_the_files_of_both_out(tmp_path: 
         export_tokenizer(tokenizer, "tiktoken", tmp_path / "x.tiktoken")
 
 
+def test_a_byte_that_is_a_special_token_only_is_no_rank(tmp_path: Path) -> None:
+    """tiktoken would fail on the byte as ordinary text, and no reader would take the file."""
+    plain = of_merges([(b"a", b"b")])
+    tokenizer = Tokenizer(plain.vocab, plain.merges, ["\n"])
+    assert "tokenizer.tiktoken" in write_tokenizer(tokenizer, tmp_path / "out").left_out
+    assert read_tokenizer(tmp_path / "out") == tokenizer
+    with pytest.raises(FormatError, match="every byte"):
+        export_tokenizer(tokenizer, "tiktoken", tmp_path / "x.tiktoken")
+
+
 def test_a_folder_may_be_a_mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "out").mkdir()
     real = os.replace

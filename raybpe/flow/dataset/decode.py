@@ -52,7 +52,7 @@ def ids_of(source: str, tokenizer: Tokenizer, dtype: str | None) -> Iterator[npt
         unfinished = " (its encoding is not finished)" if (path / UNFINISHED).is_dir() else ""
         raise InputError(f"{source} has no {INDEX}, so it is no data set{unfinished}")
     for number, shard in enumerate(shards_of(index, index_file)):
-        yield from _shard(path / shard.file, kind, index, number == 0)
+        yield from _shard(path / shard.file, kind, index, number == 0, shard.tokens)
 
 
 def _check_tokenizer(source: str, index: dict[str, Any], tokenizer: Tokenizer) -> None:
@@ -67,14 +67,19 @@ def _check_tokenizer(source: str, index: dict[str, Any], tokenizer: Tokenizer) -
 
 
 def _shard(
-    path: Path, dtype: str, index: dict[str, Any], first: bool
+    path: Path, dtype: str, index: dict[str, Any], first: bool, expected: int | None = None
 ) -> Iterator[npt.NDArray[Any]]:
+    """The ids of a shard; refused at its end if they are not as many as expected."""
+    found = 0
     between = index.get("eot_id") if path.suffix == ".parquet" else None
     for ids in read_ids(path, dtype):
         if between is not None and not first:
             yield np.array([between], np.uint32)
         first = False
+        found += len(ids)
         yield ids
+    if expected not in (None, found):
+        raise InputError(f"{path} holds {found:,} ids, and the index says {expected:,}")
 
 
 def _typed(text: str, name: str) -> Iterator[npt.NDArray[Any]]:

@@ -237,6 +237,7 @@ class _State:
         totals = {"tokens": done.tokens, "text_bytes": done.text_bytes}
         listing = {"shards": [asdict(shard) for shard in shards]}
         storage.write(storage.join(self.folder, INDEX), dump(self.identity | totals | listing))
+        storage.delete_leftovers(self.folder, "shard-")
         storage.delete(storage.join(self.folder, UNFINISHED))
         return done
 

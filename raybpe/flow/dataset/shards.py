@@ -144,6 +144,8 @@ def read_ids(path: Path, dtype: str) -> Iterator[npt.NDArray[Any]]:
             if ids.ndim != 1 or ids.dtype.kind not in "ui":
                 raise InputError(f"{path} holds no one-dimensional array of ids")
         elif path.suffix == ".bin":
+            if path.stat().st_size % np.dtype(dtype).itemsize:
+                raise InputError(f"{path} ends within an id of {dtype}; it was cut off")
             ids = np.fromfile(path, dtype) if path.stat().st_size == 0 else np.memmap(
                 path, dtype, mode="r")  # fmt: skip
         else:
@@ -161,11 +163,19 @@ def _rows(path: Path) -> Iterator[npt.NDArray[Any]]:
 
     try:
         file = pq.ParquetFile(path)
-        if file.schema_arrow.names != ["ids"]:
-            raise InputError(f"{path} has no single column `ids`, so it is no shard of a data set")
+        schema = file.schema_arrow
+        kind = schema.field(0).type if schema.names == ["ids"] else pa.null()
+        lists = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+        if not lists or not pa.types.is_integer(kind.value_type):
+            raise InputError(
+                f"{path} has no single column `ids` of lists of integers, so it is no shard of a "
+                "data set"
+            )
         for batch in file.iter_batches(batch_size=1024):
             column = batch.column(0)
             offsets = np.asarray(column.offsets)
+            if column.null_count or column.values.null_count:
+                raise InputError(f"{path} has rows without ids, so it is no shard of a data set")
             values = np.asarray(column.values)
             for start, end in pairwise(offsets):
                 yield values[start:end]
