@@ -26,6 +26,7 @@ def test_a_trained_tokenizer_is_clean() -> None:
     longest = [len(tokenizer.vocab[number]) for number in found.longest]
     assert longest == sorted(longest, reverse=True)
     assert longest[0] == max(found.lengths)
+    assert audit(tokenizer, -1).longest == []
     assert found.llama_cpp == "gpt-2"
 
 
