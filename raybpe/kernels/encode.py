@@ -14,7 +14,7 @@ UTF-8.
 """
 
 from raybpe.kernels.encode_cache import fill, move
-from raybpe.kernels.encode_merge import fill_pairs
+from raybpe.kernels.encode_pairs import fill_pairs
 from raybpe.kernels.encode_state import (
     AT,
     BEGIN,
@@ -34,8 +34,11 @@ from raybpe.kernels.encode_state import (
     OLD_SLOTS,
     SPECIAL_IDS,
     STOP,
+    WAITING_COUNT,
+    WAITING_SIZE,
     WIDTH,
 )
+from raybpe.kernels.encode_waiting import settle
 from raybpe.kernels.encode_words import encode_words
 from raybpe.kernels.intrinsics import load8, load32, load_i64, store16, store32, store64
 from raybpe.kernels.jit import njit
@@ -67,8 +70,9 @@ SCAN = -1  # the scanner's turn
 def _write_id(state, number):
     """Append one id; 1, or 0 if there is no room."""
     used = load_i64(state + 8 * IDS_USED)
-    if used >= load_i64(state + 8 * IDS_SIZE):
-        store64(state + 8 * NEED, 1)
+    waiting = load_i64(state + 8 * WAITING_SIZE)
+    if used + waiting >= load_i64(state + 8 * IDS_SIZE):
+        store64(state + 8 * NEED, waiting + 1)
         return 0
     ids = load_i64(state + 8 * IDS)
     if load_i64(state + 8 * WIDTH) == 1:
@@ -109,6 +113,7 @@ def _close_piece(state):
         store64(state + 8 * AT, load_i64(state + 8 * END))
         ends = load_i64(state + 8 * ENDS_OUT)
         if ends != 0:
+            settle(state)
             document = load_i64(state + 8 * DOCUMENT) - 1
             store64(ends + 8 * document, load_i64(state + 8 * IDS_USED))
     store64(state + 8 * ACTIVE, _NO_PIECE)
@@ -136,6 +141,7 @@ def advance(state):
             return GROW_IDS
     if load_i64(state + 8 * ACTIVE) == _NO_PIECE:
         if next_piece(state) == 0:
+            settle(state)
             return DONE if _raw_bytes(state, load_i64(state + 8 * STOP)) == 1 else GROW_IDS
         store64(state + 8 * ACTIVE, _PIECE_FOUND)
     if _raw_bytes(state, load_i64(state + 8 * POS)) == 0:
@@ -162,6 +168,8 @@ def begin(state, request):
         store64(state + 8 * FINISHED, 0)
         store64(state + 8 * COUNT, 0)
         store64(state + 8 * NEXT, 0)
+        store64(state + 8 * WAITING_COUNT, 0)
+        store64(state + 8 * WAITING_SIZE, 0)
     elif request == FILL_PAIRS:
         fill_pairs(state)
         return 0

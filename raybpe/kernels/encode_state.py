@@ -13,10 +13,16 @@ the table begins at a multiple of 64 bytes.
   v1 = VALUE_LONG | number of ids and v0 is an arena offset: there lie the key's bytes (of long keys
   only), padded to 8, then the ids.
 
-Pairs: open addressing over 16-byte slots ``[left << 32 | right, rank << 32 | result]``; an empty
-slot has the key NONE. Most pairs that are looked up do not merge: a filter of at least 16 bits per
-pair tells so for 19 of 20 of them, and stays in a nearer cache than the slots. For pairs of single
-bytes there is a direct table of the values, by first | second << 8; NONE where they do not merge.
+Pairs: open addressing over lines of 64 bytes, four keys ``left << 32 | right`` and then their four
+values ``rank << 32 | result``; NONE where there are none. A pair is in the first line that had
+room. Line 0 is not of the table and stays empty. Most pairs that are looked up do not merge: a
+filter of at least 16 bits per pair tells so for 19 of 20 of them, and stays in a nearer cache than
+the lines. For pairs of single bytes there is a direct table of the values, by first | second << 8;
+NONE where they do not merge.
+
+Waiting pretokens: those not in the cache are merged many at a time, and their ids put in where they
+belong, so meanwhile the output lacks them. A record is WAITING_BYTES: the key; address and number
+of the bytes; the number of ids written before it; how many it has, and at WAITING_IDS the ids.
 """
 
 import numpy as np
@@ -38,7 +44,7 @@ WIDTH = DRIVER + 11  # log2 of the bytes of an id: 1 or 2
 BYTE_IDS = DRIVER + 12  # address of int32 (256,)
 BYTE_PAIRS = DRIVER + 13  # address of uint64 (65536,)
 PAIRS = DRIVER + 14  # address of the pair table
-PAIR_SHIFT = DRIVER + 15  # 64 - log2(slots)
+PAIR_SHIFT = DRIVER + 15  # 64 - log2(lines)
 FILTER = DRIVER + 31  # address of the filter's uint64 words
 FILTER_MASK = DRIVER + 33  # its bits - 1
 LENGTHS = DRIVER + 16  # address of int32 (highest id + 1,): bytes of each token
@@ -59,6 +65,9 @@ BETWEEN = DRIVER + 32  # 1: bytes outside the documents become one id each; 0: t
 NEED = DRIVER + 30  # bytes or ids wanted, with a GROW code
 OLD = DRIVER + 34  # address of a smaller cache whose entries are to be moved to TABLE
 OLD_SLOTS = DRIVER + 35  # its slots; 0: none
+WAITING = DRIVER + 36  # address of the records of waiting pretokens
+WAITING_COUNT = DRIVER + 37  # how many wait
+WAITING_SIZE = DRIVER + 38  # their bytes, so at least the ids that will be put in
 
 # What a driver is asked to do; a number from 0 on is the length of a text at DATA.
 GO_ON = -1
@@ -72,14 +81,19 @@ GROW_CACHE = 1  # the cache or its arena is full
 GROW_IDS = 2  # NEED ids more must fit
 GROW_SCRATCH = 3  # SCRATCH must have NEED bytes
 
-SLICE = 256  # pretokens whose slots are prefetched together
-SHORT = 64  # longest pretoken, in bytes, that is merged by looking at all its pairs in each step
-LONGEST_CACHED = 4096  # longer pretokens are encoded anew each time
 SLACK = 64  # bytes past the end of arena and output that may be written
+SLICE = 256  # pretokens whose slots are prefetched together
+SHORT = 63  # longest pretoken, in bytes, that may wait; longer ones are merged at once
+MOST_WAITING = 64
+WAITING_IDS = 48  # offset of the ids in a record
+WAITING_BYTES = WAITING_IDS + 4 * SHORT + 4 + SLACK
+LANES = 12  # waiting pretokens that are merged side by side
+LANE = 960  # bytes of SCRATCH for each
+LONGEST_CACHED = 4096  # longer pretokens are encoded anew each time
 LONG_SCRATCH = 24  # bytes per byte of a longer pretoken: its symbols and a heap
 
 KEY_LONG = np.uint64(1 << 63)
 VALUE_LONG = np.uint64(0x8000 << 48)
 NONE = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
-assert OLD_SLOTS < STATE_WORDS
+assert WAITING_SIZE < STATE_WORDS

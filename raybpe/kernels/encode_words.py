@@ -1,9 +1,12 @@
-"""From a batch of scanned pretokens to ids: look each up in the cache, merge those not there."""
+"""From a batch of scanned pretokens to ids: look each up in the cache, merge those not there.
+
+Those that are not there wait, to be merged many at a time (`encode_waiting`).
+"""
 
 import numpy as np
 
 from raybpe.kernels.encode_cache import copy_long, find, first_slot, insert, key_of
-from raybpe.kernels.encode_merge import merge_long, merge_short
+from raybpe.kernels.encode_long import merge_long
 from raybpe.kernels.encode_state import (
     ARENA,
     ARENA_FULL,
@@ -29,11 +32,14 @@ from raybpe.kernels.encode_state import (
     TABLE,
     USED,
     VALUE_LONG,
+    WAITING_COUNT,
+    WAITING_SIZE,
     WHOLE,
     WHOLE_ARENA,
     WHOLE_SHIFT,
     WIDTH,
 )
+from raybpe.kernels.encode_waiting import settle, wait
 from raybpe.kernels.intrinsics import (
     ONE,
     ZERO,
@@ -49,31 +55,26 @@ from raybpe.kernels.scan_state import COUNT, DATA, OUT
 _U48 = np.uint64(48)
 _U56 = np.uint64(56)
 
+# What `_encode_slowly` returns instead of a number of ids.
+_NO_SCRATCH = -1
+_WAITING_FULL = -2
+
 
 @njit
-def _merge(state, lo, hi, text, length, out):
-    """Write the ids of a pretoken at `out`, from whole tokens or merges, and return how many.
-
-    -1: SCRATCH must grow to NEED bytes first.
-    """
-    width = load_i64(state + 8 * WIDTH)
+def _whole_token(state, lo, hi, text, out):
+    """Write the id of a pretoken at `out` if it is a token that wins over merges; 1, or 0."""
     whole = load_i64(state + 8 * WHOLE)
-    if whole != 0:
-        shift = load64(state + 8 * WHOLE_SHIFT)
-        arena = load_i64(state + 8 * WHOLE_ARENA)
-        where = find(whole, shift, arena, first_slot(whole, shift, lo, hi), lo, hi, text)
-        if load64(where + 8) != ZERO:
-            if load64(where + 24) >= VALUE_LONG:
-                return copy_long(arena, where, hi, out, width)
-            store64(out, load64(where + 16))
-            return 1
-    if length <= SHORT:
-        return merge_short(state, text, length, out, width)
-    need = LONG_SCRATCH * length + 8
-    if load_i64(state + 8 * SCRATCH_SIZE) < need:
-        store64(state + 8 * NEED, need)
-        return -1
-    return merge_long(state, text, length, out, width)
+    if whole == 0:
+        return 0
+    shift = load64(state + 8 * WHOLE_SHIFT)
+    arena = load_i64(state + 8 * WHOLE_ARENA)
+    where = find(whole, shift, arena, first_slot(whole, shift, lo, hi), lo, hi, text)
+    if load64(where + 8) == ZERO:
+        return 0
+    if load64(where + 24) >= VALUE_LONG:
+        return copy_long(arena, where, hi, out, load_i64(state + 8 * WIDTH))
+    store64(out, load64(where + 16))
+    return 1
 
 
 @njit
@@ -107,24 +108,35 @@ def _prepare(state, first, last):
 def _encode_slowly(state, record, out):
     """Encode the pretoken of a record that is not short, or not where it is looked for first.
 
-    Writes its ids at `out` and returns how many; -1: SCRATCH must grow to NEED bytes first.
+    Writes its ids at `out` and returns how many, or lets it wait: 0; WAITING_FULL if no other one
+    may wait then. NO_SCRATCH: SCRATCH must grow to NEED bytes first.
     """
     lo = load64(record)
     hi = load64(record + 8)
     text = load_i64(record + 24)
     arena = load_i64(state + 8 * ARENA)
     shift = load64(state + 8 * SHIFT)
+    width = load_i64(state + 8 * WIDTH)
     where = find(load_i64(state + 8 * TABLE), shift, arena, load_i64(record + 16), lo, hi, text)
     if load64(where + 8) != ZERO:
         v1 = load64(where + 24)
         if v1 >= VALUE_LONG:
-            return copy_long(arena, where, hi, out, load_i64(state + 8 * WIDTH))
+            return copy_long(arena, where, hi, out, width)
         store64(out, load64(where + 16))
         store64(out + 8, v1)
         return as_i64(v1 >> _U48)
     length = as_i64(hi ^ KEY_LONG) if hi >= KEY_LONG else as_i64(hi >> _U56) & 0x3F
-    count = _merge(state, lo, hi, text, length, out)
-    if count >= 0 and length <= LONGEST_CACHED:
+    count = _whole_token(state, lo, hi, text, out)
+    if count == 0 and length <= SHORT:
+        written = (out - load_i64(state + 8 * IDS)) >> width
+        return _WAITING_FULL if wait(state, lo, hi, text, length, written) else 0
+    if count == 0:
+        need = LONG_SCRATCH * length + 8
+        if load_i64(state + 8 * SCRATCH_SIZE) < need:
+            store64(state + 8 * NEED, need)
+            return _NO_SCRATCH
+        count = merge_long(state, text, length, out)
+    if length <= LONGEST_CACHED:
         insert(state, where, lo, hi, text, out, count)
     return count
 
@@ -153,9 +165,14 @@ def _encode_slice(state, first, last):
             out += as_i64(v1 >> _U48) << width
         else:
             count = _encode_slowly(state, record, out)
-            if count < 0:
+            if count == _NO_SCRATCH:
                 break
-            out += count << width
+            if count == _WAITING_FULL:
+                store64(state + 8 * IDS_USED, (out - ids) >> width)
+                settle(state)
+                out = ids + (load_i64(state + 8 * IDS_USED) << width)
+            else:
+                out += count << width
         record += 32
         index += 1
     store64(state + 8 * IDS_USED, (out - ids) >> width)
@@ -172,12 +189,14 @@ def encode_words(state):
         stop = min(next_entry + SLICE, last)
         if load_i64(state + 8 * ARENA_FULL) != 0:
             return GROW_CACHE
-        if load_i64(state + 8 * USED) + stop - next_entry > load_i64(state + 8 * LIMIT):
+        waiting = load_i64(state + 8 * WAITING_COUNT)
+        if load_i64(state + 8 * USED) + waiting + stop - next_entry > load_i64(state + 8 * LIMIT):
             return GROW_CACHE
         begin = as_i64((load64(entries + 8 * next_entry) << ONE) >> ONE)
         end = as_i64((load64(entries + 8 * stop) << ONE) >> ONE)
-        if load_i64(state + 8 * IDS_USED) + end - begin > load_i64(state + 8 * IDS_SIZE):
-            store64(state + 8 * NEED, end - begin)
+        need = end - begin + load_i64(state + 8 * WAITING_SIZE)
+        if load_i64(state + 8 * IDS_USED) + need > load_i64(state + 8 * IDS_SIZE):
+            store64(state + 8 * NEED, need)
             return GROW_IDS
         next_entry = _encode_slice(state, next_entry, stop)
         store64(state + 8 * NEXT, next_entry)

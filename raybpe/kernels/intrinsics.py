@@ -263,6 +263,52 @@ def within64(typing_context, where, ranges):
     return types.uint64(types.int64, types.uint64), generate
 
 
+def _loaded(builder, where, bits, count):
+    """A vector of `count` integers at an address, and its type."""
+    kind = ir.VectorType(ir.IntType(bits), count)
+    return builder.load(builder.inttoptr(where, kind.as_pointer()), align=1), kind
+
+
+def _reduced(builder, operation, vector, kind):
+    """The result of an LLVM reduction of a vector."""
+    name = f"llvm.vector.reduce.{operation}.v{kind.count}i{kind.element.width}"
+    function = builder.module.globals.get(name) or ir.Function(
+        builder.module, ir.FunctionType(kind.element, [kind]), name
+    )
+    return builder.call(function, [vector])
+
+
+@intrinsic
+def least16(typing_context, where):
+    """The least of 16 unsigned 32-bit numbers, as int64."""
+
+    def generate(context, builder, signature, arguments):
+        numbers, kind = _loaded(builder, arguments[0], 32, 16)
+        return builder.zext(_reduced(builder, "umin", numbers, kind), _I64)
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def find4(typing_context, where, key):
+    """The one of the uint64 at 32, 40, 48, 56 whose like at 0, 8, 16, 24 is `key`.
+
+    All bits are set if none is; at most one may be.
+    """
+
+    def generate(context, builder, signature, arguments):
+        where, key = arguments
+        keys, kind = _loaded(builder, where, 64, 4)
+        values, _ = _loaded(builder, builder.add(where, ir.Constant(_I64, 32)), 64, 4)
+        wanted = ir.Constant(kind, ir.Undefined)
+        for place in range(4):
+            wanted = builder.insert_element(wanted, key, ir.Constant(ir.IntType(32), place))
+        others = builder.sext(builder.icmp_unsigned("!=", keys, wanted), kind)
+        return _reduced(builder, "and", builder.or_(values, others), kind)
+
+    return types.uint64(types.int64, types.uint64), generate
+
+
 # Constants that keep masks in uint64.
 ZERO = np.uint64(0)
 ONE = np.uint64(1)

@@ -1,6 +1,6 @@
 """What all encoding threads share: scanner, pair tables, token lengths, whole tokens.
 
-Read-only arrays. Memory: 34 to 68 bytes per merge, 4 bytes per id, 0.5 MB for pairs of bytes; with
+Read-only arrays. Memory: 66 to 132 bytes per merge, 4 bytes per id, 0.5 MB for pairs of bytes; with
 `ignore_merges` about 60 bytes per token more.
 """
 
@@ -23,10 +23,14 @@ _LINE = 64  # bytes of a cache line
 
 
 def empty_slots(count: int) -> npt.NDArray[np.uint64]:
-    """Slots of an empty cache, uint64 (count, 4); `count` is a power of two."""
-    words = np.zeros(4 * count + _LINE // 8, np.uint64)
+    """Slots of an empty cache, uint64 (count, 4)."""
+    return _at_line(np.zeros(4 * count + _LINE // 8, np.uint64), 4 * count).reshape(count, 4)
+
+
+def _at_line(words: npt.NDArray[np.uint64], count: int) -> npt.NDArray[np.uint64]:
+    """The first `count` of some more words that begin at a cache line."""
     first = -address(words) % _LINE // 8
-    return words[first : first + 4 * count].reshape(count, 4)
+    return words[first : first + count]
 
 
 def slot_shift(count: int) -> int:
@@ -72,9 +76,9 @@ class EncoderTables:
         scanner: the pattern's scanner.
         byte_ids: int32 (256,).
         byte_pairs: uint64 (65536,), rank << 32 | result of each pair of bytes, or NONE.
-        pairs: uint64 (slots, 2), hash table of all pairs.
+        pairs: uint64 (lines, 8), hash table of all pairs.
         filter_bits: uint64 words of the filter in front of it; `filter_mask` its bits - 1.
-        pair_shift: 64 - log2(slots).
+        pair_shift: 64 - log2(lines).
         lengths: int32 (highest id + 1,), bytes of each token.
         dtype: uint16 when every id fits, else uint32.
         whole: tokens that win over merges, if any do.
@@ -88,12 +92,12 @@ class EncoderTables:
         ignore_merges: bool,
     ) -> None:
         merges = vocabulary.merge_ids
-        bits = int(2 * len(merges) + 8).bit_length()
+        bits = (len(merges) + 1).bit_length()
         self.driver = driver
         self.scanner = scanner or Scanner("automaton")
         self.byte_ids: npt.NDArray[np.int32] = vocabulary.byte_ids
-        self.pairs: npt.NDArray[np.uint64] = np.full((1 << bits, 2), word.NONE)
-        self.filter_bits: npt.NDArray[np.uint64] = np.zeros((1 << bits) // 8, np.uint64)
+        self.pairs = _at_line(np.full((8 << bits) + 16, word.NONE), (8 << bits) + 8).reshape(-1, 8)
+        self.filter_bits: npt.NDArray[np.uint64] = np.zeros(-(-(1 << bits) // 4), np.uint64)
         self.filter_mask = 64 * len(self.filter_bits) - 1
         self.pair_shift = 64 - bits
         rows = np.ascontiguousarray(merges, np.int32)

@@ -63,6 +63,7 @@ class Worker:
             (word.LENGTHS, tables.lengths),
             (word.FILTER, tables.filter_bits),
             (word.RECORDS, np.zeros(4 * word.SLICE, np.uint64)),
+            (word.WAITING, np.zeros(word.MOST_WAITING * word.WAITING_BYTES, np.uint8)),
             (word.MASKS, key_masks()),
         ):
             self._point(index, array)

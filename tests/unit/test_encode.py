@@ -99,9 +99,36 @@ def test_merges_in_any_order_follow_the_definition(seed, merges, text):
     made = random_tokenizer(Random(seed), merges, pattern="none")
     expected = encode_plainly(made, text.encode())
     assert made.encode(text) == expected
-    # The same pretoken as part of one that is too long for the step-by-step kernel.
+    # As part of one that is too long to be merged side by side with others.
     long = text + "".join(Random(seed).choices("ab ", k=60))
     assert made.encode(long) == encode_plainly(made, long.encode())
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.integers(0, 10**9),
+    st.integers(0, 25),
+    st.lists(st.tuples(st.sampled_from(["a", "b", "ab", "aab"]), st.integers(1, 70)), max_size=6),
+)
+def test_long_runs_merge_in_any_order_by_the_definition(seed, merges, runs):
+    made = random_tokenizer(Random(seed), merges, pattern="none")
+    text = "".join(run * count for run, count in runs)
+    assert made.encode(text) == encode_plainly(made, text.encode())
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 10**9), st.integers(1, 150), st.integers(1, 90))
+def test_new_pretokens_find_their_place_in_the_output(seed, count, longest):
+    # More of them than may wait, the same one twice, known ones and special tokens between them.
+    random = Random(seed)
+    made = random_tokenizer(random, 25, pattern="gpt2", special_tokens=["<|endoftext|>"])
+    words = ["".join(random.choices("ab", k=random.randint(1, longest))) for _ in range(count)]
+    words += random.choices(words, k=count // 2)
+    random.shuffle(words)
+    text = "".join(random.choice([" ", " ", "<|endoftext|>", "\n"]) + word for word in words)
+    expected = encode_plainly(made, text.encode())
+    assert made.encode_to_numpy(text).tolist() == expected
+    assert made.encode(text) == expected
 
 
 @settings(deadline=None, max_examples=60)
