@@ -18,7 +18,7 @@ from raybpe.block import Block
 from raybpe.errors import InputError
 from raybpe.inputs.documents import JSON_HEAD_BYTES, ReadStats, documents_of, holds_records
 from raybpe.inputs.forms import BINARY_SUFFIXES, SNIFF_BYTES, form_of, suffix
-from raybpe.inputs.pieces import READ_BYTES, Cutter, LineCutter, cut_stream
+from raybpe.inputs.pieces import READ_BYTES, Cutter, cut_stream, cutter_of
 from raybpe.inputs.plan import ALL, Part
 from raybpe.inputs.streams import Stream, open_member
 from raybpe.inputs.tables import table_blocks
@@ -73,6 +73,5 @@ def stream_blocks(
     if kind == "json":
         records = holds_records(stream.peek(JSON_HEAD_BYTES), part.field)
         kind = "jsonl" if records else part.documents
-    chosen = cutter if kind == "text" else LineCutter()
-    pieces = cut_stream(stream.read_into, chosen, stream.name)
+    pieces = cut_stream(stream.read_into, cutter_of(kind, cutter), stream.name)
     yield from documents_of(pieces, kind, part.field, stats)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ import orjson
 
 from raybpe.block import PADDING_BYTES, Block
 from raybpe.errors import InputError
+from raybpe.inputs.pieces import READ_BYTES
 
 JSON_HEAD_BYTES = 2**20  # the first record of a .json file is looked for in this much
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -105,10 +106,9 @@ class JsonLines:
         for piece in pieces:
             found: list[bytes] = []
             position = piece.offset
-            for number, line in enumerate(piece.data[: int(piece.ends[0])].tobytes().split(b"\n")):
-                marked = number == 0 and piece.offset == 0
-                record = line.removeprefix(BYTE_ORDER_MARK) if marked else line
-                text = self._text(record, piece.source, position)
+            for number, line in enumerate(_records(piece)):
+                marked = number == 0 and piece.offset == 0 and line[:3] == BYTE_ORDER_MARK
+                text = self._text(line[3:] if marked else line, piece.source, position)
                 if text is not None:
                     found.append(text)
                 if position is not None:
@@ -116,10 +116,11 @@ class JsonLines:
             if found:
                 yield pack(found, _span(piece))
 
-    def _text(self, line: bytes, source: str, position: int | None) -> bytes | None:
+    def _text(self, line: bytes | memoryview, source: str, position: int | None) -> bytes | None:
         try:
             record = orjson.loads(line)
         except orjson.JSONDecodeError as error:
+            line = bytes(line)
             if not line.strip():
                 return None
             record = _parse_slowly(line, str(error), _place(source, position))
@@ -135,6 +136,20 @@ class JsonLines:
         return _encode(value)
 
 
+def _records(piece: Block) -> Iterator[bytes | memoryview]:
+    """The lines of a piece; long ones are not copied."""
+    data = piece.data[: int(piece.ends[0])]
+    if len(data) <= READ_BYTES:
+        yield from data.tobytes().split(b"\n")
+        return
+    start = 0
+    for low in range(0, len(data), READ_BYTES):
+        for feed in (np.flatnonzero(data[low : low + READ_BYTES] == 10) + low).tolist():
+            yield data[start:feed].data
+            start = feed + 1
+    yield data[start:].data
+
+
 def documents_of(
     pieces: Iterator[Block], form: str, field: str, stats: ReadStats
 ) -> Iterator[Block]:
@@ -142,10 +157,16 @@ def documents_of(
     if form == "jsonl":
         yield from JsonLines(field, stats).documents(pieces)
         return
+    within = False  # whether the piece before ended inside a line
     for piece in pieces:
         if piece.offset == 0 and mark_seen(piece):
             stats.byte_order_marks += 1
-        yield split_lines(piece) if form == "lines" else piece
+        if form == "lines":
+            ended = piece.data[int(piece.ends[0]) - 1] == 10
+            yield replace(split_lines(piece), continued=within)
+            within = not ended
+        else:
+            yield piece
 
 
 def look_up(record: Any, field: str, source: str, position: int | None) -> Any:

@@ -8,7 +8,9 @@ range in which it starts.
 
 Memory: one buffer of `READ_BYTES`, doubled while it holds no cut. So it is bounded by twice the
 longest stretch without a cut, and such a stretch must be in memory anyway to be one pretoken or
-one record. Looking for the first cut of a range slides a window and never grows.
+one record. A line is cut like text when it is longer than the buffer, so it need not be in memory
+as a whole. Looking for the first cut of a range slides a window, never grows, and ends with the
+range.
 """
 
 from __future__ import annotations
@@ -45,9 +47,17 @@ class Cutter(Protocol):
 
 
 class LineCutter:
-    """Cuts after each line feed, so that what lies between two cuts is whole lines."""
+    """Cuts after each line feed, so that what lies between two cuts is whole lines.
+
+    Args:
+        within: cuts lines that are longer than a buffer; never between a carriage return and
+            what may be its line feed. None to keep them whole.
+    """
 
     special_tokens: tuple[str, ...] = ()
+
+    def __init__(self, within: Cutter | None = None) -> None:
+        self._within = within
 
     def next_cut(self, data: Bytes, position: int, end: int, final: bool) -> int | None:
         """First line start at or after `position`."""
@@ -59,7 +69,7 @@ class LineCutter:
         return end if final else None
 
     def last_cut(self, data: Bytes, start: int, end: int) -> int | None:
-        """Place after the last line feed."""
+        """Place after the last line feed, or within a line that fills a buffer."""
         width, high = 4096, end
         while high > start:
             low = max(start, high - width)
@@ -67,7 +77,19 @@ class LineCutter:
             if found >= 0:
                 return low + found + 1
             high, width = low, width * 4
-        return None
+        if self._within is None or end - start < READ_BYTES:
+            return None
+        cut = self._within.last_cut(data, start, end)
+        while cut is not None and data[cut - 1] == 13:
+            cut = self._within.last_cut(data, start, cut - 1)
+        return cut
+
+
+def cutter_of(form: str, text: Cutter) -> Cutter:
+    """What cuts a form of text: `text` itself, or line ends; a JSON record is never cut."""
+    if form == "text":
+        return text
+    return LineCutter(text if form == "lines" else None)
 
 
 def _context(cutter: Cutter) -> int:
@@ -75,8 +97,12 @@ def _context(cutter: Cutter) -> int:
     return 16 + max((len(token.encode()) for token in cutter.special_tokens), default=0)
 
 
-def first_cut(file: RangeFile, position: int, cutter: Cutter) -> int:
+def first_cut(file: RangeFile, position: int, cutter: Cutter, limit: int | None = None) -> int:
     """First cut of the file at or after a position; the file's size if there is none.
+
+    Args:
+        limit: a cut at or after this may be passed over, so that many ranges of one long line do
+            not each look for its end.
 
     Raises:
         ChangedInputError: the file has become shorter.
@@ -86,7 +112,8 @@ def first_cut(file: RangeFile, position: int, cutter: Cutter) -> int:
     context = _context(cutter)
     width = WINDOW_BYTES + 2 * context
     window = np.zeros(width + PADDING_BYTES, np.uint8)
-    while position < file.size:
+    limit = file.size if limit is None else min(limit, file.size)
+    while position < limit:
         base = max(0, position - context)
         length = file.fill(window.data[:width], base)
         final = base + length >= file.size
@@ -106,7 +133,7 @@ def file_range(
     file: RangeFile, start: int, end: int, cutter: Cutter, source: str
 ) -> Iterator[Block]:
     """Pieces of the bytes that the range [start, end) of a file owns."""
-    position = first_cut(file, start, cutter)
+    position = first_cut(file, start, cutter, end)
     stop = first_cut(file, end, cutter) if position < end else position
 
     expected = stop - position

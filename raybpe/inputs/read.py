@@ -19,7 +19,7 @@ from raybpe.block import Block
 from raybpe.errors import ChangedInputError
 from raybpe.filesystems import RangeFile, shown
 from raybpe.inputs.documents import ReadStats, documents_of
-from raybpe.inputs.pieces import Cutter, LineCutter, cut_stream, file_range
+from raybpe.inputs.pieces import Cutter, cut_stream, cutter_of, file_range
 from raybpe.inputs.plan import DIVISIBLE, STDIN, Chunk, Part
 
 
@@ -47,7 +47,7 @@ def read_blocks(chunk: Chunk, cutter: Cutter, stats: ReadStats | None = None) ->
 def _read_part(part: Part, cutter: Cutter, stats: ReadStats) -> Iterator[Block]:
     if part.uri == STDIN:
         stdin = cast(io.BufferedReader, sys.stdin.buffer)
-        pieces = cut_stream(stdin.readinto, _cutter_of(part, cutter), "standard input")
+        pieces = cut_stream(stdin.readinto, cutter_of(part.format, cutter), "standard input")
         yield from documents_of(pieces, part.format, part.field, stats)
         return
     with open_part(part) as file:
@@ -56,7 +56,7 @@ def _read_part(part: Part, cutter: Cutter, stats: ReadStats) -> Iterator[Block]:
 
             yield from table_part(part, stats)
         elif part.compression is None and part.format in DIVISIBLE:
-            chosen = _cutter_of(part, cutter)
+            chosen = cutter_of(part.format, cutter)
             pieces = file_range(file, part.start, part.end, chosen, shown(part.uri))
             yield from documents_of(pieces, part.format, part.field, stats)
         else:
@@ -68,10 +68,6 @@ def _read_part(part: Part, cutter: Cutter, stats: ReadStats) -> Iterator[Block]:
                     yield from tar_blocks(stream, part, cutter, stats)
                 else:
                     yield from stream_blocks(stream, part.format, part, cutter, stats)
-
-
-def _cutter_of(part: Part, cutter: Cutter) -> Cutter:
-    return cutter if part.format == "text" else LineCutter()
 
 
 def open_part(part: Part) -> RangeFile:

@@ -316,3 +316,16 @@ def test_a_tokenizer_that_merges_otherwise_is_another(
     )  # fmt: skip
     with pytest.raises(UsageError, match="tokenizer was"):
         encode(other, sample_file, folder)
+
+
+@pytest.mark.parametrize("kind", ["npy", "parquet"])
+def test_lines_longer_than_a_buffer(
+    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    line = "many words on a line " * 300
+    text = tmp_path / "a.txt"
+    text.write_text(f"one\n{line}\nthree\n")
+    more = {"format": kind, "eot_token": SEPARATOR, "documents": "lines"}
+    whole = encode(tokenizer, text, tmp_path / "whole", **more)
+    monkeypatch.setattr("raybpe.inputs.pieces.READ_BYTES", 500)
+    assert contents(encode(tokenizer, text, tmp_path / "t", **more)) == contents(whole)

@@ -155,3 +155,49 @@ def test_plans_pickle_and_print(tmp_path: Path) -> None:
     assert again == plan
     assert again.fingerprint() == plan.fingerprint()
     assert str(plan) == "1 files, 4 bytes, 2 chunks"
+
+
+@pytest.mark.parametrize("gap", [b"", b"\r", b"\n"])
+def test_a_long_line_is_cut_within_and_stays_one_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gap: bytes
+) -> None:
+    monkeypatch.setattr("raybpe.inputs.pieces.READ_BYTES", 1000)
+    data = b"first\n" + b"some words" * 700 + gap + b"\nlast\r\n" + b"open end " * 300
+    path = tmp_path / "a.txt"
+    path.write_bytes(data)
+    for chunk_bytes in (50, 999, 10**6):
+        plan = plan_inputs([path], chunk_bytes=chunk_bytes, documents="lines")
+        found: list[bytes] = []
+        stats, longest = ReadStats(), 0
+        for chunk in sorted(plan.chunks, key=lambda chunk: chunk.parts[0].start):
+            for block in read_blocks(chunk, SpaceCutter(), stats):
+                spans = zip(block.starts, block.ends, strict=True)
+                pieces = [block.data[start:end].tobytes() for start, end in spans]
+                longest = max(longest, *map(len, pieces))
+                if block.continued:
+                    found[-1] += pieces.pop(0)
+                found += pieces
+        assert found == lines_of(data)
+        assert stats.documents == len(found)
+        assert longest <= 1000
+
+
+def test_ranges_of_one_long_record_do_not_each_look_for_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = b"x" * 10**6 + b"\ny"
+    path = tmp_path / "a.txt"
+    path.write_bytes(data)
+    read = 0
+    fill = RangeFile.fill
+
+    def counting(self: RangeFile, view: memoryview, offset: int) -> int:
+        nonlocal read
+        length = fill(self, view, offset)
+        read += length
+        return length
+
+    monkeypatch.setattr(RangeFile, "fill", counting)
+    plan = plan_inputs([path], chunk_bytes=20_000, documents="lines")
+    assert texts(plan) == [b"x" * 10**6, b"y"]
+    assert read < 6 * len(data)  # a window of 64 kB for each of 50 ranges, and one look at all

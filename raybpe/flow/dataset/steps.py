@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from raybpe.block import Block
 from raybpe.inputs import Chunk, Cutter, Part, read_blocks
-from raybpe.inputs.pieces import Bytes
+from raybpe.inputs.pieces import Bytes, LineCutter
 from raybpe.inputs.plan import split_bytes
 from raybpe.pretokenize import pretokenizer
 from raybpe.tokenizer.tokenizer import Tokenizer
@@ -135,7 +135,7 @@ def _as(ids: npt.NDArray[np.generic], config: EncodeConfig) -> npt.NDArray[np.ui
 
 def _cutter(part: Part, tokenizer: Tokenizer, config: EncodeConfig) -> Cutter:
     if config.format == "parquet":
-        return DocumentCutter(config.eot_token)
+        return LineCutter() if part.documents == "lines" else DocumentCutter(config.eot_token)
     return pretokenizer(tokenizer.pattern, tuple(tokenizer.special_tokens))
 
 
