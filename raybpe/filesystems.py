@@ -18,7 +18,8 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timezone
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -26,11 +27,12 @@ from urllib.parse import unquote, urlsplit
 from raybpe.errors import ChangedInputError, InputError, RaybpeError, TransientError, UsageError
 
 if TYPE_CHECKING:
-    from pyarrow.fs import FileSystem
+    from pyarrow.fs import FileInfo, FileSystem
 
 T = TypeVar("T")
 
 ATTEMPTS = 4
+GCS_RETRY_SECONDS = 10  # of its own client within each attempt, instead of 15 minutes
 FIRST_PAUSE_SECONDS = 0.2  # doubled after each attempt
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -59,6 +61,9 @@ _STORE_ERRORS = (
     ("fsspec.exceptions", "FSTimeoutError"),
 )
 _CAUSES_LOOKED_AT = 8
+_TIME = "%Y-%m-%dT%H:%M:%S"
+# What filesystems of fsspec say of a file that changes with its content, the best first.
+_VERSIONS = ("ETag", "etag", "blob_id", "Last-Modified", "last_modified", "modified", "created")
 _DENIED = re.compile(r"access.?denied|forbidden|\b40[13]\b|invalidaccesskey|signature", re.I)
 _ABSENT = re.compile(r"no.?such|not.?found|does not exist|\b404\b", re.IGNORECASE)
 
@@ -120,6 +125,8 @@ def _filesystem(scheme: str, authority: str, query: str) -> tuple[FileSystem, st
         region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
         if scheme == "s3" and "region=" not in query and region:
             query += ("&" if query else "?") + f"region={region}"  # saves asking the store
+        if scheme in ("gs", "gcs") and "retry_limit_seconds=" not in query:
+            query += ("&" if query else "?") + f"retry_limit_seconds={GCS_RETRY_SECONDS}"
         filesystem, path = fs.FileSystem.from_uri(f"{scheme}://{authority}/x{query}")
         return filesystem, path[:-1]
     import fsspec
@@ -179,6 +186,23 @@ def open_input(uri: str, *, mapped: bool = False) -> Any:
     return attempt(uri, lambda: _open(filesystem, path))
 
 
+def local_version(nanoseconds: int) -> str:
+    """A time of change on this machine, to the nanosecond."""
+    seconds, rest = divmod(nanoseconds, 10**9)
+    return f"{datetime.fromtimestamp(seconds, timezone.utc):{_TIME}}.{rest:09d}Z"
+
+
+def store_version(uri: str, filesystem: FileSystem, info: FileInfo) -> str:
+    """What changes with a file of a store: its time of change or its ETag; empty if unknown."""
+    if info.mtime is not None:  # listings give it to other fractions of a second
+        return f"{info.mtime.astimezone(timezone.utc):{_TIME}}Z"
+    handler = getattr(filesystem, "handler", None)
+    if handler is None:
+        return ""
+    details = attempt(uri, lambda: handler.fs.info(info.path))
+    return next((str(details[name]) for name in _VERSIONS if details.get(name)), "")
+
+
 def _open(filesystem: FileSystem, path: str) -> Any:
     try:
         return filesystem.open_input_file(path)
@@ -201,6 +225,8 @@ def explain(uri: str, error: BaseException) -> RaybpeError:
             f"the host of {name} could not be reached: {_without_keys(cut_off, uri)}; check the "
             "network and the name of the host"
         )
+    if not is_local(uri) and ((status := _status(error)) >= 500 or status == 429):
+        return TransientError(f"access to {name} failed: the server answers {status}")
     if isinstance(error, FileNotFoundError) or number == errno.ENOENT:
         return InputError(f"{name} does not exist; check the path")
     if isinstance(error, PermissionError):
@@ -222,14 +248,27 @@ def explain(uri: str, error: BaseException) -> RaybpeError:
 def _no_connection(error: BaseException) -> str | None:
     """Why there is no connection, if that is behind the error; fsspec calls it a missing file."""
     kinds: tuple[type[BaseException], ...] = (ConnectionError, *_known_errors(_CONNECTION_ERRORS))
+    for at in _causes(error):
+        if isinstance(at, kinds):
+            return str(at).strip() or type(at).__name__
+    return None
+
+
+def _status(error: BaseException) -> int:
+    """The HTTP status behind the error, which fsspec calls a missing file as well; 0 if none."""
+    for at in _causes(error):
+        if isinstance(status := getattr(at, "status", None), int):
+            return status
+    return 0
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
     at: BaseException | None = error
     for _ in range(_CAUSES_LOOKED_AT):
         if at is None:
-            break
-        if isinstance(at, kinds):
-            return str(at).strip() or type(at).__name__
+            return
+        yield at
         at = at.__cause__ or at.__context__
-    return None
 
 
 def _known_errors(names: Iterable[tuple[str, str]]) -> list[type[BaseException]]:

@@ -3,7 +3,7 @@
 While a run is unfinished its output holds a folder `.raybpe/` (beside a counts file, a folder
 `.counts.arrow.raybpe/`) with
 
-* ``run.json``: the configuration, the inputs with their sizes, the chunk size and the plan's
+* ``run.json``: the configuration, the inputs with sizes and versions, the chunk size and the plan's
   fingerprint. Written before any work. While there are partials, a later run with anything else
   is refused, and told the difference.
 * ``partial-<hash>.arrow``: summed counts of some chunks, as an Arrow IPC file with one record
@@ -145,7 +145,7 @@ class RunDirectory:
         run = {
             "format": FORMAT,
             "config": settings,
-            "inputs": {source.uri: source.size for source in plan.sources},
+            "inputs": {source.uri: source.state for source in plan.sources},
             "documents": options.documents,
             "field": options.field,
             "chunk_bytes": chunk_bytes,

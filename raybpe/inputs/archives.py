@@ -63,15 +63,22 @@ def _member_blocks(
         table = Part(name, form.format, None, 0, ALL, ALL, 0, part.field, part.documents)
         yield from table_blocks(pa.BufferReader(stream.read()), table, name, stats)
     else:
-        yield from stream_blocks(stream, form.format, part, cutter, stats)
+        # One more than there is, so that the end is seen with the last byte.
+        size = None if form.compression else file.raw.size + 1
+        yield from stream_blocks(stream, form.format, part, cutter, stats, size)
 
 
 def stream_blocks(
-    stream: Stream, kind: str, part: Part, cutter: Cutter, stats: ReadStats
+    stream: Stream,
+    kind: str,
+    part: Part,
+    cutter: Cutter,
+    stats: ReadStats,
+    expected: int | None = None,
 ) -> Iterator[Block]:
-    """Documents of an open stream of text, lines or JSON lines."""
+    """Documents of an open stream of text, lines or JSON lines, `expected` bytes if known."""
     if kind == "json":
         records = holds_records(stream.peek(JSON_HEAD_BYTES), part.field)
         kind = "jsonl" if records else part.documents
-    pieces = cut_stream(stream.read_into, cutter_of(kind, cutter), stream.name)
+    pieces = cut_stream(stream.read_into, cutter_of(kind, cutter), stream.name, 0, expected)
     yield from documents_of(pieces, kind, part.field, stats)

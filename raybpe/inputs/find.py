@@ -26,10 +26,12 @@ from raybpe.filesystems import (
     attempt,
     is_local,
     local_path,
+    local_version,
     resolve,
     scheme_of,
     shown,
     split_query,
+    store_version,
 )
 from raybpe.inputs.forms import BINARY_SUFFIXES, SNIFF_BYTES, form_of, suffix
 from raybpe.inputs.plan import STDIN, UNKNOWN_SIZE
@@ -37,10 +39,11 @@ from raybpe.inputs.plan import STDIN, UNKNOWN_SIZE
 
 @dataclass(frozen=True)
 class Found:
-    """A file to read: absolute path or URI with options, and bytes."""
+    """A file to read: absolute path or URI with options, bytes, and what changes with it."""
 
     uri: str
     size: int
+    version: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ def find_files(inputs: Sequence[str]) -> Findings:
     Raises:
         InputError: an input is missing, a glob matches nothing, or a folder holds no text.
     """
-    files: dict[str, int] = {}
+    files: dict[str, Found] = {}
     named: dict[str, str] = {}
     skipped: dict[str, str] = {}
     twice: list[tuple[str, str, str]] = []
@@ -71,7 +74,7 @@ def find_files(inputs: Sequence[str]) -> Findings:
             taken += 1
             if found.uri in files:
                 twice.append((found.uri, named[found.uri], name))
-            files.setdefault(found.uri, found.size)
+            files.setdefault(found.uri, found)
             named.setdefault(found.uri, name)
         if not taken:
             raise InputError(
@@ -93,7 +96,7 @@ def find_files(inputs: Sequence[str]) -> Findings:
             f"{len(left_out):,} file(s) in folders are not read, for example {shown(uri)} ({why})"
         )
     return Findings(
-        tuple(Found(uri, size) for uri, size in sorted(files.items())),
+        tuple(found for _, found in sorted(files.items())),
         tuple(sorted((shown(uri), why) for uri, why in left_out.items())),
         tuple(notes),
     )
@@ -108,7 +111,10 @@ def _expand(name: str) -> Iterator[tuple[Found, str | None]]:
         yield from _expand_local(local_path(name))
     elif scheme_of(name) in ("http", "https"):
         with RangeFile(name) as file:
-            yield Found(name, file.size), None
+            size = file.size
+        filesystem, path = resolve(name)
+        info = attempt(name, lambda: filesystem.get_file_info(path))
+        yield Found(name, size, store_version(name, filesystem, info)), None
     else:
         yield from _expand_remote(name)
 
@@ -118,7 +124,7 @@ def _expand_local(name: str) -> Iterator[tuple[Found, str | None]]:
     if os.path.isdir(path):
         yield from _choose(_walk(path))
     elif os.path.isfile(path):
-        yield Found(path, os.path.getsize(path)), None
+        yield _local(path), None
     elif os.path.exists(path):
         raise InputError(
             f"{name} is a pipe or device, which cannot be read in parts; name - as the input and "
@@ -133,11 +139,16 @@ def _expand_local(name: str) -> Iterator[tuple[Found, str | None]]:
             if match in files and not os.path.isfile(match):
                 yield Found(match, 0), "a pipe, a device, or a link to nothing"
             elif match in files:
-                yield Found(match, os.path.getsize(match)), None
+                yield _local(match), None
             elif not name.endswith("**"):  # which already gives what is below
                 yield from _choose(found for found in _walk(match) if found.uri not in files)
     else:
         raise InputError(f"{name} does not exist; check the path")
+
+
+def _local(path: str) -> Found:
+    facts = os.stat(path)
+    return Found(path, facts.st_size, local_version(facts.st_mtime_ns))
 
 
 def _walk(folder: str) -> Iterator[Found]:
@@ -149,7 +160,7 @@ def _walk(folder: str) -> Iterator[Found]:
         for name in sorted(names):
             path = os.path.join(parent, name)
             if os.path.isfile(path):  # not sockets, pipes, or links to nothing
-                yield Found(path, os.path.getsize(path))
+                yield _local(path)
 
 
 def _expand_remote(uri: str) -> Iterator[tuple[Found, str | None]]:
@@ -165,7 +176,11 @@ def _expand_remote(uri: str) -> Iterator[tuple[Found, str | None]]:
     def list_below() -> list[Found]:
         infos = attempt(uri, lambda: filesystem.get_file_info(FileSelector(path, recursive=True)))
         below = [
-            Found(base + f"/{info.path}".split(path, 1)[1] + query, int(info.size))
+            Found(
+                base + f"/{info.path}".split(path, 1)[1] + query,
+                int(info.size),
+                store_version(uri, filesystem, info),
+            )
             for info in infos
             if info.type == FileType.File
         ]
@@ -186,7 +201,7 @@ def _expand_remote(uri: str) -> Iterator[tuple[Found, str | None]]:
         return
     info = attempt(uri, lambda: filesystem.get_file_info(path))
     if info.type == FileType.File:
-        yield Found(uri, int(info.size)), None
+        yield Found(uri, int(info.size), store_version(uri, filesystem, info)), None
     elif info.type == FileType.Directory:
         inside = [f for f in list_below() if not _hidden(os.path.dirname(f.uri[len(base) :]))]
         yield from _choose(inside)

@@ -87,12 +87,23 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Source:
-    """One input file: how messages name it, its size in bytes, and its form."""
+    """One input file: how messages name it, its size in bytes, and its form.
+
+    Attributes:
+        version: what changes when it is written again, such as the time or an ETag; empty where
+            the store tells nothing.
+    """
 
     uri: str
     size: int
     format: Format
     compression: Compression | None
+    version: str = ""
+
+    @property
+    def state(self) -> str:
+        """Size and version, to notice that the file is another one."""
+        return f"{self.size:,} bytes of {self.version}" if self.version else f"{self.size:,} bytes"
 
 
 @dataclass(frozen=True)

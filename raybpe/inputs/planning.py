@@ -49,7 +49,8 @@ def plan_inputs(
         raise InputError(f"{empty}{more} is empty: there is nothing to count")
     wholes = [_whole(found, documents, field) for found in findings.files]
     sources = tuple(
-        Source(shown(part.uri), part.source_size, part.format, part.compression) for part in wholes
+        Source(shown(part.uri), part.source_size, part.format, part.compression, found.version)
+        for part, found in zip(wholes, findings.files, strict=True)
     )
     parts = [piece for part in wholes for piece in _split(part, chunk_bytes)]
     notes = findings.notes + _text_notes(wholes)

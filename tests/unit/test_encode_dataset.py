@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -176,6 +177,33 @@ def test_a_finished_data_set_is_left_alone(
         encode(tokenizer, sample_file, folder, chunk=60_000)
     encode(tokenizer, sample_file, folder, chunk=10**9, resume=False)
     assert sorted(contents(folder)) == ["index.json", "shard-00000.npy"]
+
+
+def test_an_input_that_changed_within_its_size_is_refused(
+    tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [tmp_path / f"{name}.txt" for name in "abc"]
+    for path in paths:
+        path.write_text("some text " * 3000)
+    folder = encode(tokenizer, list(paths), tmp_path / "t", chunk=5000)
+    text = "SOME text " * 3000
+    paths[1].write_text(text)
+    with pytest.raises(
+        UsageError, match=r"inputs was \[.*b\.txt.*is \[.*b\.txt.*--no-resume"
+    ) as no:
+        encode(tokenizer, list(paths), folder, chunk=5000)
+    assert "a.txt" not in str(no.value)
+    encode(tokenizer, list(paths), folder, chunk=5000, resume=False)
+    assert text in tokenizer.decode(flat(tokenizer, folder))
+
+    write = local_module.write_shard
+    monkeypatch.setattr(local_module, "write_shard", Mock(side_effect=KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        encode(tokenizer, list(paths), folder, chunk=5000, resume=False)
+    monkeypatch.setattr(local_module, "write_shard", write)
+    paths[2].write_text(text)
+    with pytest.raises(UsageError, match=r"inputs was \[.*c\.txt"):
+        encode(tokenizer, list(paths), folder, chunk=5000)
 
 
 def test_dtypes(tokenizer: Tokenizer, sample_file: Path, tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ import fsspec
 import pytest
 from input_forms import texts, write
 
+from raybpe import storage
 from raybpe.errors import InputError, UsageError
 from raybpe.inputs import plan_inputs
+from raybpe.inputs.find import find_files
 from raybpe.inputs.forms import form_of
 
 
@@ -219,6 +221,22 @@ def test_object_stores(store: str, folder: Path, inside: str, expected: list[str
     beside = [folder / source.uri.removeprefix(f"{store}/") for source in plan.sources]
     local = plan_inputs(beside, chunk_bytes=10**6)
     assert sorted(texts(plan)) == sorted(texts(local))
+
+
+def test_versions_change_with_content(store: str, folder: Path) -> None:
+    def versions(name: str) -> list[str]:
+        return [found.version for found in find_files([name]).files]
+
+    for place in (f"{store}/b.txt", f"{store}/*.txt", str(folder / "b.txt"), str(folder)):
+        assert all(versions(place))
+        assert versions(place) == versions(place)
+    before = versions(str(folder / "b.txt")), versions(f"{store}/b.txt")
+    data = (folder / "b.txt").read_bytes()
+    storage.write(str(folder / "b.txt"), data[::-1])
+    storage.write(f"{store}/b.txt", data[::-1])
+    after = versions(str(folder / "b.txt")), versions(f"{store}/b.txt")
+    assert before[0] != after[0]
+    assert before[1] != after[1]
 
 
 def test_object_stores_without_what_is_asked_for(store: str) -> None:

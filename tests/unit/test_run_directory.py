@@ -165,8 +165,22 @@ def test_changed_inputs_are_refused_with_the_difference(
         flow.train([str(other)], CONFIG, options(tmp_path / "out"))
     with open(text, "a") as file:
         file.write("more")
-    with pytest.raises(UsageError, match=f"text.txt was {size}, is {size + 4}"):
+    with pytest.raises(
+        UsageError, match=f"text.txt was '{size:,} bytes .*, is '{size + 4:,} bytes "
+    ):
         flow.train([text], CONFIG, options(tmp_path / "out"))
+
+
+def test_an_input_that_changed_within_its_size_is_refused(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unfinished(text, tmp_path / "out", monkeypatch)
+    data = Path(text).read_bytes()
+    Path(text).write_bytes(data.replace(b"e", b"a"))
+    with pytest.raises(UsageError, match=r"text\.txt was '.* bytes of 2.*Z', is '.*--no-resume"):
+        flow.train([text], CONFIG, options(tmp_path / "out"))
+    result = flow.train([text], CONFIG, options(tmp_path / "out", resume=False))
+    assert result.tokenizer.merges == flow.train([text], CONFIG).tokenizer.merges
 
 
 def test_no_resume_starts_over(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,7 +339,8 @@ def test_run_file_says_what_the_run_is(
     unfinished(text, tmp_path / "out", monkeypatch)
     run = json.loads((tmp_path / "out" / FOLDER / "run.json").read_text())
     assert run["config"]["vocab_size"] == 400
-    assert run["inputs"] == {text: os.path.getsize(text)}
+    assert list(run["inputs"]) == [text]
+    assert run["inputs"][text].startswith(f"{os.path.getsize(text):,} bytes of 20")
     assert run["chunk_bytes"] == 5000
 
 

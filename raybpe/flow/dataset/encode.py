@@ -177,7 +177,10 @@ def _identity(
         "chunk_bytes": options.chunk_bytes,
         "documents": options.documents,
         "field": options.field,
-        "inputs": [{"uri": source.uri, "size": source.size} for source in plan.sources],
+        "inputs": [
+            {"uri": source.uri, "size": source.size, "version": source.version}
+            for source in plan.sources
+        ],
     }
 
 
@@ -246,12 +249,22 @@ def _refuse_differences(folder: str, before: dict[str, Any], now: dict[str, Any]
     different = [name for name, value in now.items() if before.get(name) != value]
     if different:
         changes = "; ".join(
-            f"{name} was {_short(before.get(name))}, is {_short(now[name])}" for name in different
+            f"{name} was {_short(_without(before.get(name), now[name]))}, "
+            f"is {_short(_without(now[name], before.get(name)))}"
+            for name in different
         )
         raise UsageError(
             f"{shown(folder)} holds a data set that differs: {changes}. Give the same inputs and "
             "settings to continue, --no-resume to replace it, or another --output"
         )
+
+
+def _without(value: Any, other: Any) -> Any:
+    """Of a list what another list lacks, so that one changed input among many is seen."""
+    if not isinstance(value, list) or not isinstance(other, list):
+        return value
+    known = {json.dumps(one) for one in other}
+    return [one for one in value if json.dumps(one) not in known]
 
 
 def _short(value: Any) -> str:
