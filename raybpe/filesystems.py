@@ -209,7 +209,9 @@ def _open(filesystem: FileSystem, path: str) -> Any:
     except FileNotFoundError:
         handler = getattr(filesystem, "handler", None)
         if handler is not None:
-            handler.fs.info(path)  # fails as well, and with the cause, which Arrow drops
+            # Fails as well, and with the cause, which Arrow drops.
+            if handler.fs.info(path).get("type") == "file":
+                raise OSError(errno.EAGAIN, "it is there but cannot be opened") from None
         raise
 
 

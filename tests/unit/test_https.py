@@ -1,0 +1,109 @@
+"""https://, as a server of this process plays it: ranges, streams, versions, errors."""
+
+import hashlib
+import http.server
+import threading
+from collections.abc import Iterator
+from email.utils import formatdate
+from typing import Any
+
+import pytest
+from input_forms import DOCUMENTS, all_forms, texts
+
+import raybpe
+from raybpe.errors import InputError, TransientError
+from raybpe.inputs import plan_inputs
+from raybpe.inputs.find import find_files
+
+pytest.importorskip("aiohttp", reason="http needs aiohttp")
+EXPECTED = [text.encode() for text in DOCUMENTS]
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    """Files of a dictionary, with ranges and ETags."""
+
+    files: dict[str, bytes]
+    failures: list[int]
+
+    def do_HEAD(self) -> None:
+        self._answer(False)
+
+    def do_GET(self) -> None:
+        self._answer(True)
+
+    def _answer(self, with_body: bool) -> None:
+        data = self.files.get(self.path.partition("?")[0])
+        if data is None or (with_body and self.failures):
+            self.send_response(404 if data is None else self.failures.pop())
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        asked = self.headers.get("Range")
+        start, end = 0, len(data)
+        if asked:
+            first, _, last = asked.removeprefix("bytes=").partition("-")
+            start, end = int(first), min(int(last) + 1, end) if last else end
+        self.send_response(206 if asked else 200)
+        self.send_header("Accept-Ranges", "bytes")
+        self.send_header("ETag", hashlib.sha256(data).hexdigest())
+        self.send_header("Last-Modified", formatdate(0, usegmt=True))
+        if asked:
+            self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(data)}")
+        self.send_header("Content-Length", str(end - start))
+        self.end_headers()
+        if with_body:
+            self.wfile.write(data[start:end])
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, type[_Handler]]]:
+    """A server's URI, and the class that holds its files and the failures to come."""
+    monkeypatch.setattr("raybpe.filesystems.FIRST_PAUSE_SECONDS", 0.0)
+
+    class Handler(_Handler):
+        files: dict[str, bytes] = {}  # noqa: RUF012 - one per server
+        failures: list[int] = []  # noqa: RUF012
+
+    running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=running.serve_forever, name="http-server", daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{running.server_port}", Handler
+    running.shutdown()
+    thread.join()
+    running.server_close()
+
+
+def test_every_form(server: tuple[str, type[_Handler]]) -> None:
+    base, handler = server
+    for name, data in all_forms(DOCUMENTS).items():
+        handler.files[f"/{name}"] = data
+        assert texts(plan_inputs([f"{base}/{name}"], chunk_bytes=500)) == EXPECTED, name
+
+
+def test_ranges_signatures_and_failures_that_pass(server: tuple[str, type[_Handler]]) -> None:
+    base, handler = server
+    handler.files["/a.txt"] = b"some words and more " * 500
+    handler.failures += [503, 503]
+    counts = raybpe.count(f"{base}/a.txt?signature=x", chunk_size=1000, progress="none")
+    assert counts.total == 2000 + 1  # the space at the end
+    assert [source.uri for source in counts.sources] == [f"{base}/a.txt"]
+    with pytest.raises(InputError, match="does not exist"):
+        plan_inputs([f"{base}/b.txt"], chunk_bytes=1000)
+    plan = plan_inputs([f"{base}/a.txt"], chunk_bytes=10**6)
+    handler.failures += [503] * 20
+    with pytest.raises(TransientError):
+        texts(plan)
+
+
+def test_versions(server: tuple[str, type[_Handler]]) -> None:
+    base, handler = server
+    handler.files["/a.txt"] = b"some text"
+    first = find_files([f"{base}/a.txt"]).files[0]
+    assert first == find_files([f"{base}/a.txt"]).files[0]
+    handler.files["/a.txt"] = b"sOme text"
+    second = find_files([f"{base}/a.txt"]).files[0]
+    assert first.size == second.size
+    assert first.version != second.version
