@@ -208,10 +208,9 @@ def _open(filesystem: FileSystem, path: str) -> Any:
         return filesystem.open_input_file(path)
     except FileNotFoundError:
         handler = getattr(filesystem, "handler", None)
-        if handler is not None:
-            # Fails as well, and with the cause, which Arrow drops.
-            if handler.fs.info(path).get("type") == "file":
-                raise OSError(errno.EAGAIN, "it is there but cannot be opened") from None
+        # Asking fails as well, and with the cause, which Arrow drops.
+        if handler is not None and handler.fs.info(path).get("type") == "file":
+            raise OSError(errno.EAGAIN, "it is there but cannot be opened") from None
         raise
 
 
