@@ -18,10 +18,12 @@ from raybpe.block import Block
 from raybpe.errors import InputError
 from raybpe.inputs.documents import JSON_HEAD_BYTES, ReadStats, documents_of, holds_records
 from raybpe.inputs.forms import BINARY_SUFFIXES, SNIFF_BYTES, form_of, suffix
-from raybpe.inputs.pieces import READ_BYTES, Cutter, cut_stream, cutter_of
+from raybpe.inputs.pieces import Cutter, cut_stream, cutter_of
 from raybpe.inputs.plan import ALL, Part
 from raybpe.inputs.streams import Stream, open_member
 from raybpe.inputs.tables import table_blocks
+
+_BUFFER_BYTES = 2**15  # `tarfile` copies what is left of it for every header and read
 
 
 def tar_blocks(stream: Stream, part: Part, cutter: Cutter, stats: ReadStats) -> Iterator[Block]:
@@ -31,7 +33,7 @@ def tar_blocks(stream: Stream, part: Part, cutter: Cutter, stats: ReadStats) -> 
         InputError: the archive is cut off or corrupt, or a member cannot be read.
     """
     try:
-        with tarfile.open(fileobj=cast(Any, stream), mode="r|", bufsize=READ_BYTES) as archive:
+        with tarfile.open(fileobj=cast(Any, stream), mode="r|", bufsize=_BUFFER_BYTES) as archive:
             for member in archive:
                 if member.isdir():
                     continue
