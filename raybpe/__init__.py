@@ -14,7 +14,14 @@ from raybpe import errors
 from raybpe.errors import RaybpeError
 
 if TYPE_CHECKING:
-    from raybpe.api import count, train, train_bpe, train_from_counts, train_from_iterator
+    from raybpe.api import (
+        count,
+        count_from_iterator,
+        train,
+        train_bpe,
+        train_from_counts,
+        train_from_iterator,
+    )
     from raybpe.counts.counts import Counts
     from raybpe.tokenizer.tokenizer import Tokenizer
 
@@ -26,6 +33,7 @@ __all__ = [
     "Tokenizer",
     "__version__",
     "count",
+    "count_from_iterator",
     "errors",
     "train",
     "train_bpe",
@@ -37,6 +45,7 @@ _HOMES = {
     "Counts": "raybpe.counts.counts",
     "Tokenizer": "raybpe.tokenizer.tokenizer",
     "count": "raybpe.api",
+    "count_from_iterator": "raybpe.api",
     "train": "raybpe.api",
     "train_bpe": "raybpe.api",
     "train_from_counts": "raybpe.api",

@@ -1,4 +1,4 @@
-"""The Python functions: train, train_from_iterator, train_from_counts, count, train_bpe.
+"""The Python functions: train, count, each of them from an iterator, train_from_counts, train_bpe.
 
 Each turns its keywords into the configuration dataclasses (`settings`) and calls the flow. All of
 them give the same bytes as the command line would, whatever the executor.
@@ -155,13 +155,13 @@ def train_from_iterator(
 ) -> Tokenizer:
     """Train on strings or bytes from an iterator; each item is a document.
 
-    Nothing but the counts is held in memory. Takes every keyword of `train`; the text is counted
+    An Arrow, pandas, Polars, Hugging Face or Ray data set gives its column `field`. Nothing but
+    the counts is held in memory. Takes every keyword of `train`; the text is counted
     in this process.
     """
     from raybpe import flow
 
-    if isinstance(texts, (str, bytes)):
-        raise UsageError("texts is one text; give an iterable of texts, for example [text]")
+    _refuse_one_text(texts)
     counting, training, options = _split(keywords)
     config = train_config(vocab_size, count_config(**counting), **training)
     return flow.train_from_iterator(texts, config, run_options(**options)).tokenizer
@@ -226,6 +226,30 @@ def count(
     del given["flow"], given["inputs"]
     counting, _, options = _split(given)
     return flow.count(_paths(inputs), count_config(**counting), run_options(**options))
+
+
+def count_from_iterator(
+    texts: Iterable[str | bytes],
+    *,
+    pattern: str = "gpt2",
+    special_tokens: Sequence[str] | None = DEFAULT_SPECIAL_TOKENS,
+    invalid_utf8: InvalidUtf8 = "error",
+    max_pretoken_length: int | None = None,
+    output: Path | None = None,
+    progress: str = "auto",
+    field: str = "text",
+) -> Counts:
+    """Count the pretokens of texts from an iterator, as `train_from_iterator` does.
+
+    With an `output`, a file or URI, the counts are saved there.
+    """
+    from raybpe import flow
+
+    _refuse_one_text(texts)
+    given = dict(locals())
+    del given["flow"], given["texts"]
+    counting, _, options = _split(given)
+    return flow.count_from_iterator(texts, count_config(**counting), run_options(**options))
 
 
 def train_bpe(
@@ -298,6 +322,11 @@ def _paths(inputs: Inputs) -> list[str]:
     if not several:
         raise UsageError("there is no input; give files, folders, globs or URIs")
     return [os.fspath(one) for one in several]
+
+
+def _refuse_one_text(texts: object) -> None:
+    if isinstance(texts, (str, bytes)):
+        raise UsageError("texts is one text; give an iterable of texts, for example [text]")
 
 
 def _split(

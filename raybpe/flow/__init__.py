@@ -8,9 +8,17 @@ kill; `progress` is what a user sees meanwhile.
 from raybpe.flow.train import (
     TrainResult,
     count,
+    count_from_iterator,
     train,
     train_from_counts,
     train_from_iterator,
 )
 
-__all__ = ["TrainResult", "count", "train", "train_from_counts", "train_from_iterator"]
+__all__ = [
+    "TrainResult",
+    "count",
+    "count_from_iterator",
+    "train",
+    "train_from_counts",
+    "train_from_iterator",
+]

@@ -111,6 +111,20 @@ def count(inputs: Sequence[str], config: CountConfig, options: RunOptions = DEFA
             return counts
 
 
+def count_from_iterator(
+    texts: Iterable[str | bytes], config: CountConfig, options: RunOptions = DEFAULTS
+) -> Counts:
+    """The counting half of `train_from_iterator`; with an `output`, saved as that file."""
+    from raybpe.flow.local import count_texts
+
+    progress = progress_for(options.progress)
+    checks.tell_of_slow_pattern(config, progress)
+    counts = count_texts(texts, config, options.field, progress).as_counts(config)
+    if options.output is not None:
+        counts.save(options.output)
+    return counts
+
+
 def _count(
     directory: RunDirectory, config: CountConfig, executor: Executor, manifest: Manifest
 ) -> Counted:

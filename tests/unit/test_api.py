@@ -24,6 +24,9 @@ def test_files_iterator_and_counts_agree(sample_file: Path, tmp_path: Path) -> N
     assert raybpe.train_from_iterator(as_bytes, 700, progress="none") == by_file
     counts = raybpe.count(sample_file, **QUIET)
     assert raybpe.train_from_counts(counts, 700, progress="none") == by_file
+    output = tmp_path / "from-texts.arrow"
+    again = raybpe.count_from_iterator(documents(sample_file), output=output, progress="none")
+    assert dict(again.items()) == dict(counts.items()) == dict(raybpe.Counts.load(output).items())
     counts.save(tmp_path / "counts.arrow")
     assert raybpe.train_from_counts(tmp_path / "counts.arrow", 700, progress="none") == by_file
     mapping = dict(counts.items())
@@ -88,6 +91,8 @@ def test_keywords_that_contradict_the_counts(sample_file: Path) -> None:
 def test_wrong_arguments() -> None:
     with pytest.raises(UsageError, match="iterable"):
         raybpe.train_from_iterator("one text", 300)
+    with pytest.raises(UsageError, match="one text"):
+        raybpe.count_from_iterator(b"one text")
     with pytest.raises(UsageError):
         raybpe.train([], 300)
     with pytest.raises(UsageError):
