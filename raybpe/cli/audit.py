@@ -43,8 +43,7 @@ def inspect(
     found = audit(loaded, longest)
 
     def some(ids: list[int]) -> str:
-        examples = " ".join(f"{number}:{shortened(vocab[number])}" for number in ids[:SHOWN])
-        return f"{len(ids):,}  {examples}" if ids else "none"
+        return f"{len(ids):,}  {_examples(ids, vocab)}" if ids else "none"
 
     gaps = " ".join(map(str, found.missing_ids[:SHOWN]))
     twice = [number for ids in found.duplicates.values() for number in ids]
@@ -130,10 +129,25 @@ def export(
     ],
 ) -> None:
     """Write a tokenizer in another format, load it back and compare."""
+    from raybpe.evaluate.reachable import unreachable_tokens
     from raybpe.formats import EXPORTS, export_tokenizer
     from raybpe.tokenizer.tokenizer import Tokenizer
 
     if format not in EXPORTS:
         raise UsageError(f"--format {format!r} is not one of {', '.join(EXPORTS)}")
-    for path in export_tokenizer(Tokenizer.load(tokenizer), format, output):
+    loaded = Tokenizer.load(tokenizer)
+    for path in export_tokenizer(loaded, format, output):
         typer.echo(path)
+    unreachable = unreachable_tokens(loaded.vocabulary)
+    if unreachable:
+        typer.echo(
+            f"{len(unreachable):,} tokens are never made by the merges: "
+            f"{_examples(unreachable, loaded.vocab)}",
+            err=True,
+        )
+
+
+def _examples(ids: list[int], vocab: dict[int, bytes]) -> str:
+    from raybpe.quoted import shortened
+
+    return " ".join(f"{number}:{shortened(vocab[number])}" for number in ids[:SHOWN])

@@ -44,7 +44,8 @@ def read_tokenizer(
         path: a folder (as raybpe or transformers write it), `tokenizer.json`, a `.tiktoken` file,
             or `vocab.json` or `merges.txt` with the other beside it; or the URI of such, whose
             files are copied first.
-        pattern: the pattern, for formats that do not hold it (.tiktoken, GPT-2 files). Without it,
+        pattern: the pattern, for formats that do not hold it (.tiktoken, GPT-2 files); another
+            than the one that a file or the `raybpe.json` beside it holds is refused. Without it,
             that of a `raybpe.json` beside the file, or of a published file of that name, or
             ``gpt2``, with a warning where a rank file leaves it open.
         special_tokens: text → id, for the same formats.
@@ -106,6 +107,7 @@ def _find(path: Path) -> Path:
 def _read(file: Path, pattern: str | None, special_tokens: Mapping[str, int] | None) -> Parts:
     given = None if special_tokens is None else dict(special_tokens)
     beside = _manifest(file)
+    _refuse_other_pattern(file, beside.pattern if beside else None, pattern)
     if file.name.endswith(".tiktoken"):
         return _read_ranks(file, pattern, given, beside)
     pair = _gpt2_pair(file)
@@ -116,7 +118,9 @@ def _read(file: Path, pattern: str | None, special_tokens: Mapping[str, int] | N
         return _with_pattern(parts, pattern or (beside.pattern if beside else "gpt2"))
     if file.suffix != ".json":
         raise FormatError(f"{file} is no format that is known by its name: {_WANTED}")
-    return read_hf(file, _expected_pattern(file, beside))
+    parts = read_hf(file, _expected_pattern(file, beside))
+    _refuse_other_pattern(file, parts.pattern, pattern)
+    return parts
 
 
 def _read_ranks(
@@ -137,6 +141,20 @@ def _read_ranks(
             )
     parts = parts_of_ranks(file, ranks, published[1] if given is None else given)
     return _with_pattern(parts, pattern or published[0])
+
+
+def _refuse_other_pattern(file: Path, stored: Pattern | str | None, pattern: str | None) -> None:
+    """Ids are right only with the pattern of the training."""
+    from raybpe.pretokenize import resolve_pattern
+
+    if stored is None or pattern is None:
+        return
+    made_with = resolve_pattern(stored).regex if isinstance(stored, str) else stored.regex
+    if resolve_pattern(pattern).regex != made_with:
+        raise FormatError(
+            f"{file} was made with the pattern {made_with!r}, so pattern={pattern!r} would give "
+            "other ids; leave it out"
+        )
 
 
 def _levels_to_caller() -> int:

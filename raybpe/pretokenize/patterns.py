@@ -105,6 +105,11 @@ def resolve_pattern(name_or_regex: str) -> Pattern:
     >>> resolve_pattern(r"\w+")
     Pattern(name=None, regex='\\w+')
     """
+    if not isinstance(name_or_regex, str):  # a function, say, which no export could carry
+        raise PatternError(
+            f"the pattern is a {type(name_or_regex).__name__}, not text; give a name or a regex, "
+            "which is what tokenizer files can hold"
+        )
     if name_or_regex in PATTERNS:
         return Pattern(name_or_regex, PATTERNS[name_or_regex])
     if not name_or_regex:

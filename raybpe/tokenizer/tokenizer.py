@@ -72,9 +72,11 @@ class Tokenizer:
         ignore_merges: bool = False,
     ) -> None:
         from raybpe.pretokenize.parse import check
-        from raybpe.pretokenize.patterns import resolve_pattern
+        from raybpe.pretokenize.patterns import Pattern, resolve_pattern
 
-        self.pattern: Pattern = resolve_pattern(pattern) if isinstance(pattern, str) else pattern
+        self.pattern: Pattern = (
+            pattern if isinstance(pattern, Pattern) else resolve_pattern(pattern)
+        )
         if self.pattern.name is None:
             check(self.pattern.regex)
         self.vocabulary = Vocabulary(vocab, merges, special_tokens)
