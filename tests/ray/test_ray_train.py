@@ -246,6 +246,7 @@ def test_short_object_store_uses_the_run_directory(
 def test_killed_workers_are_replaced(
     ray_local: Any, text: str, tmp_path: Path, expected: dict[str, bytes]
 ) -> None:
+    """ray-project/ray #59562, PR #65660, marin-community/marin PR #2309: work is lost."""
     over = threading.Event()
     killed: list[int] = []
     killer = threading.Thread(target=kill_workers, args=(over, killed))

@@ -1,4 +1,7 @@
-"""Counts that are many times larger than the object store pass through the run directory."""
+"""Counts that are many times larger than the object store pass through the run directory.
+
+ray-project/ray #14788, #60097, marin-community/marin #1562: spilled objects fill a disk, or hang.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -30,12 +30,6 @@ def test_a_trained_tokenizer_is_clean() -> None:
     assert found.llama_cpp == "gpt-2"
 
 
-def test_a_token_that_no_merge_makes_is_listed() -> None:
-    tokenizer = Tokenizer(BYTES | {256: b"abc"}, [], pattern="none")
-    assert audit(tokenizer).unreachable == [256]
-    assert tokenizer.encode("abcd") == [97, 98, 99, 100]
-
-
 def test_a_token_that_other_merges_take_apart_is_listed() -> None:
     merges = [(b"b", b"c"), (b"a", b"b"), (b"ab", b"c")]
     tokenizer = of_merges(merges, pattern="none")

@@ -20,12 +20,6 @@ def feed(stream, ids):
     return [stream.feed(number) for number in ids], stream.flush()
 
 
-def test_a_split_character_waits_for_its_end():  # row 46
-    euro = "€".encode()
-    assert feed(TOKENIZER.decode_stream(), [*euro, 32]) == (["", "", "€", " "], "")
-    assert feed(TOKENIZER.decode_stream(), [256, 257]) == (["", "€!"], "")
-
-
 def test_a_character_that_is_never_finished_is_replaced():
     assert feed(TOKENIZER.decode_stream(), [0xE2, 0x82, 32]) == (["", "", "\ufffd "], "")
     assert feed(TOKENIZER.decode_stream(), [97, 0xF0, 0x9F]) == (["a", "", ""], "\ufffd")

@@ -52,8 +52,7 @@ def test_nothing_is_lost_and_a_seed_repeats(text, dropout, seed):
     assert TOKENIZER.decode_bytes(ids) == data
 
 
-def test_all_dropped_gives_bytes_and_special_tokens():  # row 53
-    assert HELLO.encode("hello", dropout=1.0) == list(b"hello")
+def test_all_dropped_gives_bytes_and_special_tokens():
     ids = TOKENIZER.encode("abab<|end|>ab", dropout=1.0)
     assert ids == [*b"abab", TOKENIZER.special_tokens["<|end|>"], *b"ab"]
     assert TOKENIZER.encode("ab<|end|>", dropout=1.0, allowed_special=()) == list(b"ab<|end|>")

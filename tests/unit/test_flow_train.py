@@ -21,7 +21,6 @@ from raybpe.config import CountConfig, RunOptions, TrainConfig, apply_preset
 from raybpe.counts.counts import Counts
 from raybpe.counts.unicode_version import unicode_version
 from raybpe.errors import (
-    ExhaustedError,
     InputError,
     InvalidUtf8Error,
     OutputError,
@@ -178,18 +177,6 @@ def test_manifest_says_what_was_done(tiny: str, tmp_path: Path) -> None:
 
 
 # -- running out, finding nothing, refusing ------------------------------------------------------
-
-
-def test_running_out_of_pairs_stops_early_and_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "short.txt"
-    path.write_text("ab ab")
-    result = flow.train([str(path)], TrainConfig(500, GPT2), quiet(progress="auto"))
-    assert result.tokenizer.vocab_size == 259
-    assert "the vocabulary ends at 259 of 500 ids" in capsys.readouterr().err
-    with pytest.raises(ExhaustedError, match="259 of 500"):
-        flow.train([str(path)], TrainConfig(500, GPT2, strict=True), quiet())
 
 
 @pytest.mark.parametrize("text", ["", SEPARATOR * 3])

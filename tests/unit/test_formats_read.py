@@ -325,8 +325,6 @@ def test_published_rank_files_are_known_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
-        ([(b"a", 0), ("“".encode(), 1)], r"no rank for the single bytes 0x00"),
-        ([*BYTES, (b"ab", 256), (b"cd", 256)], "line 258 has the rank 256 a second time"),
         ([*BYTES, (b"ab", 256), (b"ab", 257)], "ranks 256 and 257 are both"),
         ([*BYTES, (b"abc", 256)], "do not determine a merge for the token b'abc'"),
         ([*BYTES, (b"ab", 2**24)], "ranks are below"),

@@ -90,30 +90,6 @@ def test_two_writes_give_the_same_bytes(tmp_path: Path) -> None:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
-def test_merges_with_spaces_and_newlines_survive_every_format(tmp_path: Path) -> None:
-    merges = [(b"a", b" "), (b"a ", b"b"), (b"\n", b"\n"), (b"a b", b" "), (b"\r", b"\n")]
-    tokenizer = of_merges(merges, pattern="none")
-    write_tokenizer(tokenizer, tmp_path / "out", sample=["a b a b\n\n\r\n"])
-    text = json.loads((tmp_path / "out" / "tokenizer.json").read_text())
-    assert text["model"]["merges"][1] == ["aĠ", "b"]
-    for name in ("tokenizer.json", "vocab.json", "tokenizer.tiktoken"):
-        assert read_tokenizer(tmp_path / "out" / name).merges == merges
-
-
-def test_merges_are_saved_as_trained_never_rebuilt(tmp_path: Path) -> None:
-    """The ranks of ab, bc, abc say ab+c; a tokenizer that merges a+bc cannot be told by ranks."""
-    merges = [(b"b", b"c"), (b"a", b"b"), (b"ab", b"c")]  # "abc" is a + bc
-    tokenizer = of_merges(merges, pattern="none")
-    found = write_tokenizer(tokenizer, tmp_path / "out", sample=["abc ab bc"])
-    assert set(found.left_out) == {"tokenizer.tiktoken"}
-    assert "b'abc'" in found.left_out["tokenizer.tiktoken"]
-    assert not (tmp_path / "out" / "tokenizer.tiktoken").exists()
-    assert read_tokenizer(tmp_path / "out").merges == merges
-    with pytest.raises(FormatError, match="abc"):
-        export_tokenizer(tokenizer, "tiktoken", tmp_path / "x.tiktoken")
-    assert names(tmp_path) == {"out"}
-
-
 def test_a_file_that_is_left_out_does_not_stay_from_before(tmp_path: Path) -> None:
     write_tokenizer(of_merges([(b"a", b"b")]), tmp_path / "out")
     (tmp_path / "out" / "mine.txt").write_text("kept")
@@ -210,15 +186,6 @@ def test_huge_gaps_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="without a token"):
         write_tokenizer(Tokenizer(vocab, [(b"a", b"b")]), tmp_path / "out")
     assert names(tmp_path) == set()
-
-
-def test_special_tokens_stay_where_they_were_asked_for(tmp_path: Path) -> None:
-    for at, first in (("start", 0), ("end", 256 + 120)):
-        write_tokenizer(trained(at=at), tmp_path / at)
-        loaded = read_tokenizer(tmp_path / at)
-        assert list(loaded.special_tokens.items()) == [
-            (text, first + i) for i, text in enumerate(SPECIALS)
-        ]
 
 
 def test_failed_verification_leaves_what_was_there(

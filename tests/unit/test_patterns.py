@@ -134,16 +134,6 @@ def test_starcoder_gives_the_pieces_of_its_two_passes(
         assert pieces(pretokenizers["starcoder"], text) == in_passes(passes, text)
 
 
-def test_marks_stay_with_letters(pretokenizers: dict[str, Pretokenizer]) -> None:
-    assert len(pieces(pretokenizers["cl100k"], "नमस्ते")) == 3
-    assert pieces(pretokenizers["gpt2-marks"], "नमस्ते दुनिया") == ["नमस्ते", " दुनिया"]
-
-
-def test_only_regex_decides_what_is_white_space(pretokenizers: dict[str, Pretokenizer]) -> None:
-    assert pieces(pretokenizers["gpt2"], "a\x1cb") == ["a", "\x1c", "b"]
-    assert pieces(pretokenizers["whitespace"], "a\x1cb") == ["a\x1cb"]
-
-
 def test_names_and_regexes() -> None:
     assert resolve_pattern("gpt2") == Pattern("gpt2", PATTERNS["gpt2"])
     assert resolve_pattern(PATTERNS["o200k"]) == Pattern("o200k", PATTERNS["o200k"])

@@ -53,7 +53,7 @@ def test_the_article_on_wikipedia():
 
 
 def test_ties_by_greatest_bytes_compare_the_left_token_first():
-    # zb and az tie; as tuples of byte strings (z, b) is greater (known fault 8).
+    # zb and az tie; as tuples of byte strings (z, b) is greater.
     assert train({b"az": 3, b"zb": 3}, 2, tie_break="greatest-bytes")[0] == [
         (b"z", b"b"),
         (b"a", b"z"),
@@ -61,7 +61,6 @@ def test_ties_by_greatest_bytes_compare_the_left_token_first():
 
 
 def test_ties_do_not_depend_on_the_order_of_the_corpus():
-    # Known fault 7: two orders of the same documents.
     one = count_pretokens(["dc ba"] * 5, r"\S+")
     two = count_pretokens(["ba dc"] * 5, r"\S+")
     assert list(one) != list(two)
@@ -69,27 +68,25 @@ def test_ties_do_not_depend_on_the_order_of_the_corpus():
 
 
 def test_counts_are_recounted_after_each_merge():
-    # Known fault 10: bc is 1 once abc took the others.
+    # bc is 1 once abc took the others.
     assert train({b"abc": 3, b"ab": 2, b"bc": 1}, 9)[1] == [5, 3, 1]
 
 
 def test_overlapping_pairs_of_a_run_all_count():
-    # Known fault 13.
     assert train({b"aaaaa": 1, b"bc": 3}, 2) == ([(b"a", b"a"), (b"b", b"c")], [4, 3])
 
 
 def test_documents_do_not_touch():
-    # Known fault 11.
     merges, _ = train(count_pretokens(["ax", "ya"], r"\S+"), 9)
     assert all(left + right != b"xy" for left, right in merges)
 
 
 def test_limits():
     words = {b"abab": 2}
-    assert train(words, 9, max_token_length=1) == ([], [])  # known fault 4
+    assert train(words, 9, max_token_length=1) == ([], [])
     assert train(words, 9, max_token_length=2) == ([(b"a", b"b")], [4])
     assert train(words, 9, max_token_length=4)[0] == [(b"a", b"b"), (b"ab", b"ab")]
-    # Known fault 19: at the time of the merge, so `ac` (1) is left out.
+    # At the time of the merge, so `ac` (1) is left out.
     assert train({b"ab": 3, b"ac": 1}, 9, min_frequency=2) == ([(b"a", b"b")], [3])
     assert train({}, 9) == train({b"": 5, b"a": 5}, 9) == ([], [])
 
@@ -102,7 +99,7 @@ def test_an_unknown_tie_rule_is_an_error():
 def test_special_tokens_are_cut_out_and_the_longest_wins():
     specials = ["<t1>", "<t12>", "<t12><t1>"]
     assert split_on_special_tokens("a<t12><t12><t1>b", specials) == ["a", "<t12>", "<t12><t1>", "b"]
-    # No pretoken reaches across one, and its text is not counted (known faults 22 and 23).
+    # No pretoken reaches across one, and its text is not counted.
     assert count_pretokens([f"a {END} b"], special_tokens=[END]) == {b"a": 1, b" ": 1, b" b": 1}
 
 
