@@ -109,7 +109,8 @@ def train(
         inputs: one path or several: files, folders, globs, URIs.
         vocab_size: ids in all: 256 bytes, the special tokens, and the merges.
         pattern: name of a pretokenization pattern (`raybpe patterns` lists them), or a regex.
-        special_tokens: texts with an id of their own, cut out before pretokenizing; None for none.
+        special_tokens: texts with an id of their own, cut out before pretokenizing, in the order
+            of their ids (so a list, not a set); None for none.
         invalid_utf8: `error`, `replace`, `skip` or `keep` bytes that are not UTF-8.
         max_pretoken_length: leave out pretokens longer than this many bytes, and report them.
         compat: whose rules to follow: `hf`, `cs336`, `rustbpe`, `bpeasy`. It presets the next

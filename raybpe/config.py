@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from raybpe.errors import UsageError
+from raybpe.errors import RaybpeError, UsageError
 
 TieBreak = Literal["lowest-ids", "greatest-bytes"]
 ByteOrder = Literal["gpt2", "value"]
@@ -23,6 +23,21 @@ InvalidUtf8 = Literal["error", "replace", "skip", "keep"]
 
 DEFAULT_SPECIAL_TOKENS = ("<|endoftext|>",)
 DEFAULT_CHUNK_BYTES = 64 * 10**6
+
+
+def check_in_order(special_tokens: object, error: type[RaybpeError] = UsageError) -> None:
+    """Refuse what is no list of special tokens in an order of its own, which their ids follow.
+
+    Raises:
+        RaybpeError: it is one text, or a set: its order differs between runs of Python.
+    """
+    if isinstance(special_tokens, str):
+        raise error(f"special tokens are a list of texts; write [{special_tokens!r}]")
+    if isinstance(special_tokens, (set, frozenset)):
+        raise error(
+            "special tokens are given as a set, whose order differs from run to run, and their "
+            "ids follow the order; give a list, for example sorted(special_tokens)"
+        )
 
 
 @dataclass(frozen=True)
@@ -46,6 +61,7 @@ class CountConfig:
     max_pretoken_length: int | None = None
 
     def __post_init__(self) -> None:
+        check_in_order(self.special_tokens)
         seen: set[str] = set()
         for token in self.special_tokens:
             if not token:

@@ -19,6 +19,7 @@ from raybpe.config import (
     RunOptions,
     TrainConfig,
     apply_preset,
+    check_in_order,
 )
 from raybpe.errors import UsageError
 
@@ -74,8 +75,7 @@ def count_config(
     from raybpe.pretokenize.patterns import resolve_pattern
 
     _check_choices(invalid_utf8=invalid_utf8)
-    if isinstance(special_tokens, str):
-        raise UsageError(f"special_tokens is a list of texts, not the text {special_tokens!r}")
+    check_in_order(special_tokens)
     resolved = resolve_pattern(pattern)
     check(resolved.regex)
     return CountConfig(

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from raybpe.config import MAX_VOCAB_SIZE
+from raybpe.config import MAX_VOCAB_SIZE, check_in_order
 from raybpe.errors import FormatError
 
 Merges = Iterable[tuple[bytes, bytes]] | npt.NDArray[np.integer[Any]]
-SpecialTokens = Sequence[str] | Mapping[str, int]
+SpecialTokens = Sequence[str] | Mapping[str, int]  # no set: ids follow the order
 
 
 class Vocabulary:
@@ -144,8 +144,7 @@ def _place_specials(tokens: dict[int, bytes], given: SpecialTokens | None) -> di
     """The id of each special token; those without one are added to `tokens` after the last."""
     if given is None:
         return {}
-    if isinstance(given, str):
-        raise FormatError(f"special tokens are a list of texts; write [{given!r}]")
+    check_in_order(given, FormatError)
     texts = list(given)
     for text in texts:
         if not isinstance(text, str) or not text:

@@ -1,11 +1,14 @@
 """Settings: sizes, presets, refusals, and what a fingerprint tells apart."""
 
+from collections.abc import Callable
 from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 
+import raybpe
 from raybpe.config import PRESETS, CountConfig, RunOptions, TrainConfig, apply_preset
-from raybpe.errors import UsageError
+from raybpe.errors import FormatError, UsageError
 from raybpe.settings import count_config, parse_size, run_options, train_config
 
 
@@ -65,6 +68,34 @@ def test_special_tokens_given_as_one_text() -> None:
     with pytest.raises(UsageError, match="list"):
         count_config(special_tokens="<|endoftext|>")
     assert count_config(special_tokens=None).special_tokens == ()
+
+
+@pytest.mark.parametrize("kind", [set, frozenset])
+@pytest.mark.parametrize("texts", [["<a>", "<b>"], []])
+def test_special_tokens_given_as_a_set_have_no_order(
+    kind: Callable[[list[str]], Any], texts: list[str]
+) -> None:
+    given = kind(texts)
+    makers: list[Callable[[], object]] = [
+        lambda: count_config(special_tokens=given),
+        lambda: CountConfig("a+", special_tokens=given),
+        lambda: raybpe.train("no file", 300, special_tokens=given),
+        lambda: raybpe.train_from_iterator(["a"], 300, special_tokens=given),
+        lambda: raybpe.train_from_counts({"a": 1}, 300, special_tokens=given),
+        lambda: raybpe.count("no file", special_tokens=given),
+        lambda: raybpe.count_from_iterator(["a"], special_tokens=given),
+        lambda: raybpe.train_bpe("no file", 300, given),
+    ]
+    for make in makers:
+        with pytest.raises(UsageError, match=r"give a list, for example sorted"):
+            make()
+    with pytest.raises(FormatError, match=r"give a list, for example sorted"):
+        raybpe.Tokenizer({byte: bytes([byte]) for byte in range(256)}, [], given)
+
+
+def test_special_tokens_of_a_mapping_are_in_order() -> None:
+    ids = {"<b>": 256, "<a>": 257}
+    assert count_config(special_tokens=ids.keys()).special_tokens == ("<b>", "<a>")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
