@@ -4,12 +4,24 @@ import atexit
 import contextlib
 import io
 import os
+import signal
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
+
+_INTERRUPTED = 130
+_TERMINATED = 143
 
 
 def main() -> NoReturn:
     """Run the command line and exit with its code."""
+    terminated = []
+
+    def terminate(*_: Any) -> None:
+        """End as after Ctrl-C: what was started is ended, what was saved stays."""
+        terminated.append(True)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, terminate)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:  # closed by whoever started this
@@ -23,7 +35,9 @@ def main() -> NoReturn:
         code = run()
     except KeyboardInterrupt:  # while importing
         print("interrupted", file=sys.stderr)
-        code = 130
+        code = _INTERRUPTED
+    if terminated and code == _INTERRUPTED:
+        code = _TERMINATED
     # Leave as Python does, but do not take a thousand modules apart, which takes 0.1 s.
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

@@ -1,8 +1,8 @@
 """The commands, and what happens when one fails.
 
-Exit codes: 0 done; 1 the run failed; 2 the command line is wrong; 130 interrupted. An error is
-one readable paragraph on standard error; `--debug` adds the traceback. A reader that closes
-standard output early (`| head`) is no error.
+Exit codes: 0 done; 1 the run failed; 2 the command line is wrong; 130 interrupted, 143 terminated.
+An error is one readable paragraph on standard error; `--debug` adds the traceback. A reader that
+closes standard output early (`| head`) is no error.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def run(arguments: list[str] | None = None) -> int:
         code = app(given, prog_name="raybpe", standalone_mode=False)
         sys.stdout.flush()
         if code == 130:
-            print("interrupted", file=sys.stderr)
+            _say_interrupted(given)
         return code if isinstance(code, int) else 0
     except BrokenPipeError:
         return _nobody_reads(stdout)
@@ -77,7 +77,7 @@ def run(arguments: list[str] | None = None) -> int:
             raise
         return _nobody_reads(stdout)  # Typer saw the broken pipe first and put a wrapper there
     except (KeyboardInterrupt, typer.Abort):
-        print("interrupted", file=sys.stderr)
+        _say_interrupted(given)
         return 130
     except _CommandLineError as error:
         message = error.format_message()
@@ -104,6 +104,12 @@ def run(arguments: list[str] | None = None) -> int:
             debug,
         )
         return 1
+
+
+def _say_interrupted(given: list[str]) -> None:
+    resumes = given[:1] in (["train"], ["count"], ["encode"])
+    more = "; the same command goes on from what is saved" if resumes else ""
+    print(f"interrupted{more}", file=sys.stderr)
 
 
 def _nobody_reads(stdout: TextIO) -> int:

@@ -5,14 +5,8 @@ executor (`cluster`, `submit`, `tasks`, `merge_actor`) run them; `run_directory`
 kill; `progress` is what a user sees meanwhile.
 """
 
-from raybpe.flow.train import (
-    TrainResult,
-    count,
-    count_from_iterator,
-    train,
-    train_from_counts,
-    train_from_iterator,
-)
+from raybpe.flow.count import count, count_from_iterator
+from raybpe.flow.train import TrainResult, train, train_from_counts, train_from_iterator
 
 __all__ = [
     "TrainResult",

@@ -15,6 +15,8 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -54,11 +56,12 @@ def connected(options: RunOptions, progress: Progress, reason: str | None) -> It
     os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
     address = options.address or os.environ.get("RAY_ADDRESS")
     try:
-        if address and address != "local":
-            _attach(address)
-        elif address == "local" or not _attach_to_running():
-            _start(options)
-            why = ", started for this run and ended with it"
+        with _same_answer_to_sigterm():
+            if address and address != "local":
+                _attach(address)
+            elif address == "local" or not _attach_to_running():
+                _start(options)
+                why = ", started for this run and ended with it"
         mode = os.environ.get("RAY_AUTH_MODE")
         with _own_errors():
             progress.note(f"using Ray{why}: {_size()}{f', {mode} authentication' if mode else ''}")
@@ -81,6 +84,15 @@ def _own_errors() -> Iterator[None]:
         yield
     except ray.exceptions.RayError as error:
         raise as_own("the run", error) from error
+
+
+@contextmanager
+def _same_answer_to_sigterm() -> Iterator[None]:
+    """Keep the caller's handler: Ray's prints a trace of its C++ code and aborts."""
+    handler = signal.getsignal(signal.SIGTERM)
+    yield
+    if handler is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, handler)
 
 
 def _attach(address: str) -> None:

@@ -25,12 +25,12 @@ from raybpe.flow import checks, steps
 from raybpe.flow.executor import Counted
 from raybpe.flow.memory import free_memory, peak_memory
 from raybpe.flow.progress import Progress, Stage
+from raybpe.flow.run_directory import END_SHARE, RunDirectory
 from raybpe.flow.steps import Merged, Tally
 from raybpe.flow.warm import warm_counting, warm_merging
 
 if TYPE_CHECKING:
     from raybpe.counts.pretoken_table import PretokenTable
-    from raybpe.flow.run_directory import RunDirectory
     from raybpe.inputs.plan import Chunk
 
 CHUNK_BYTES = 8 * 10**6  # small enough that threads end together; a chunk costs 0.1 ms beside text
@@ -58,16 +58,20 @@ class LocalExecutor:
         plan = directory.plan
         chunks = [chunk for chunk in plan.chunks if chunk.index not in directory.covered]
         warm_counting(config, self.progress.note)
+        began = perf_counter()
         with self.progress.stage("count", plan.total_bytes, "bytes") as stage:
             stage.advance(sum(chunk.bytes for chunk in plan.chunks) - sum(c.bytes for c in chunks))
             crew = _Crew(chunks, config, directory, stage, self.save_seconds)
             tables, tally = crew.run(min(self.threads, max(len(chunks), 1)))
-        partials = directory.partials()
+        partials, unsaved = directory.partials(), bool(tables)
         for partial in partials:
             tally.add(partial.tally)
         # One after the other: they may be more than fits into memory.
         saved = (part for partial in partials for part in partial.columns())
         columns = _sum(tables, saved, config, tally)
+        late = perf_counter() - began > END_SHARE * self.save_seconds
+        if directory.keeps_partials and unsaved and late:  # the merge loop may take long
+            directory.save_partial([chunk.index for chunk in plan.chunks], [columns], tally)
         tally.peak_memory_bytes = max(tally.peak_memory_bytes, peak_memory())
         return Counted(
             tally,

@@ -72,7 +72,8 @@ class Stage:
         parts = [f"{self.name}: {amount(self.done, self.unit)}"]
         if self.total:
             parts[0] += f" of {amount(self.total, self.unit)} ({self.done / self.total:.0%})"
-        parts.append(f"{amount(self.rate, self.unit)}/s")
+        if self.done:  # not yet while kernels are compiled or workers start
+            parts.append(f"{amount(self.rate, self.unit)}/s")
         if self.seconds_left is not None:
             parts.append(f"{duration(self.seconds_left)} left")
         return ", ".join(parts)
@@ -130,9 +131,9 @@ class PlainLines(Progress):
 
     def end(self, stage: Stage) -> None:
         """Sum the stage up."""
-        rate = f"{amount(stage.rate, stage.unit)}/s"
+        rate = f" ({amount(stage.rate, stage.unit)}/s)" if stage.done else ""
         self.note(
-            f"{stage.name}: {amount(stage.done, stage.unit)} in {duration(stage.seconds)} ({rate})"
+            f"{stage.name}: {amount(stage.done, stage.unit)} in {duration(stage.seconds)}{rate}"
         )
 
 
@@ -200,7 +201,7 @@ class Bars(PlainLines):
                 self._bar = _rich_bar(self.stream)
                 self._task = self._bar.add_task(stage.name, total=stage.total, rate="", left="")
                 self._bar.start()
-            rate = f"{amount(stage.rate, stage.unit)}/s"
+            rate = f"{amount(stage.rate, stage.unit)}/s" if stage.done else ""
             left = "" if stage.seconds_left is None else f"{duration(stage.seconds_left)} left"
             self._bar.update(self._task, completed=stage.done, rate=rate, left=left)
 

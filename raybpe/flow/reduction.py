@@ -27,7 +27,7 @@ from raybpe.config import CountConfig
 from raybpe.errors import ClusterError
 from raybpe.filesystems import is_local
 from raybpe.flow import checks, task_errors, task_options, tasks
-from raybpe.flow.run_directory import Partial, RunDirectory
+from raybpe.flow.run_directory import END_SHARE, Partial, RunDirectory
 from raybpe.flow.steps import Tally
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 TASKS_PER_CPU = 3  # enough to hide scheduling, few enough that results are merged soon
 STORE_FRACTION = 0.4
 WAIT_SECONDS = 2.0
-SAVE_GRACE_SECONDS = 5.0  # that Ctrl-C waits for partials under way
 WARN_SECONDS = 60.0
 STALL_SECONDS = 1800.0  # an autoscaling cluster may take ten minutes to bring a node
 
@@ -157,6 +156,8 @@ class Reduction:
                     self._submit_add()
                 elif self._pending:
                     self._wait(advance)
+                elif self._directory.keeps_partials and self._is_late(END_SHARE):
+                    self._save_ready()  # before the merge loop, which may take long
                 else:
                     break
         finally:
@@ -167,11 +168,7 @@ class Reduction:
     def _stop(self) -> None:
         """End what is in flight after an error or Ctrl-C, but let what is being saved be saved."""
         saves = [ref for ref, job in self._pending.items() if job.kind == "save"]
-        for ref, job in self._pending.items():
-            if job.kind != "save":
-                ray.cancel(ref, force=True)
-        if saves:
-            ray.wait(saves, num_returns=len(saves), timeout=SAVE_GRACE_SECONDS, fetch_local=False)
+        task_options.end([ref for ref in self._pending if ref not in saves], let_finish=saves)
 
     # -- what to do next -------------------------------------------------------------------------
 
@@ -206,8 +203,10 @@ class Reduction:
         making = any(job.kind != "save" for job in self._pending.values())
         return not self._todo and not making and len(self._ready) == 1
 
-    def _is_late(self) -> bool:
-        return perf_counter() - self._saved_at > self._save_seconds
+    def _is_late(self, share: float = 1.0) -> bool:
+        """Whether it is time to save, and there is something that is not saved yet."""
+        late = perf_counter() - self._saved_at > share * self._save_seconds
+        return late and any(not node.saving for node in self._ready)
 
     # -- submitting ------------------------------------------------------------------------------
 
@@ -254,7 +253,8 @@ class Reduction:
             node.saving = True
             chunks = sorted(node.chunks)
             uri = self._directory.partial_uri(chunks)
-            options = task_options.retrying(f"save:{len(chunks)}", 0)
+            # No CPU is asked for, so that it does not queue behind the counting.
+            options = task_options.retrying(f"save:{len(chunks)}", 0) | {"num_cpus": 0}
             if is_local(uri):
                 options |= task_options.on_node(self._driver)
             done = _save_partial.options(**options).remote(

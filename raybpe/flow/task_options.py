@@ -1,4 +1,4 @@
-"""What tasks ask of Ray: memory computed from bytes, retries, where to run.
+"""What tasks ask of Ray: memory computed from bytes, retries, where to run, an early end.
 
 Ray only does bookkeeping with `memory=`: it places work by it and enforces nothing. A request
 that no node can hold would wait for ever, so requests are checked against the nodes first.
@@ -6,6 +6,7 @@ that no node can hold would wait for ever, so requests are checked against the n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from raybpe.errors import ClusterError, TransientError
@@ -17,6 +18,22 @@ BYTES_PER_CHUNK_BYTE = 6  # random words 5.7, multilingual text 1.4, English 0.3
 LARGE_CHUNK_BYTES = 128 * 10**6  # from here on, text repeats itself
 BYTES_PER_LATER_BYTE = 1  # of files that cannot be cut, such as compressed ones
 BYTES_PER_ADDED_BYTE = 5  # 3 to 4: a table, the same while it grows, and the rows copied out
+
+END_SECONDS = 5.0  # that an interrupted run waits for its tasks
+
+
+def end(refs: Sequence[Any], let_finish: Sequence[Any] = ()) -> None:
+    """Cancel the tasks of `refs`, and wait a little for all to end.
+
+    Not by force: a driver that shuts down while killed tasks still report may crash within Ray.
+    """
+    import ray
+
+    for ref in refs:
+        ray.cancel(ref)
+    every = [*refs, *let_finish]
+    if every:
+        ray.wait(every, num_returns=len(every), timeout=END_SECONDS, fetch_local=False)
 
 
 def retrying(name: str, memory: int) -> dict[str, Any]:

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from raybpe.config import CountConfig, RunOptions, TrainConfig
+from raybpe.config import RunOptions, TrainConfig
 from raybpe.flow import checks, steps
+from raybpe.flow.count import DEFAULTS, count_all
 from raybpe.flow.executor import Counted, Executor, executor_for
 from raybpe.flow.export import check_output, export, load_ahead
 from raybpe.flow.manifest import Manifest
@@ -25,9 +26,6 @@ from raybpe.flow.warm import compile_ahead
 if TYPE_CHECKING:
     from raybpe.counts.counts import Counts
     from raybpe.tokenizer.tokenizer import Tokenizer
-
-
-DEFAULTS = RunOptions()
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ def train(
             check_output(config, options, executor.progress)
             compile_ahead(config, options.output is not None and options.verify)
             manifest = Manifest(config, executor)
-            counted = _count(directory, config.counting, executor, manifest)
+            counted = count_all(directory, config.counting, executor, manifest)
             return _learn(counted, config, options, executor, manifest)
 
 
@@ -92,50 +90,6 @@ def train_from_counts(
         manifest = Manifest(config, executor)
         manifest.counted(counted)
         return _learn(counted, config, options, executor, manifest)
-
-
-def count(inputs: Sequence[str], config: CountConfig, options: RunOptions = DEFAULTS) -> Counts:
-    """The counting half alone; with an `output`, the counts are saved as that file.
-
-    Raises:
-        As `train`.
-    """
-    checks.check_output_is_apart(inputs, options)
-    with executor_for(options, progress_for(options.progress)) as executor:
-        directory = RunDirectory.open(inputs, None, config, options, executor)
-        with directory.used():
-            counted = _count(directory, config, executor, Manifest(None, executor))
-            counts = counted.as_counts(config)
-            if options.output is not None:
-                counts.save(options.output)
-            return counts
-
-
-def count_from_iterator(
-    texts: Iterable[str | bytes], config: CountConfig, options: RunOptions = DEFAULTS
-) -> Counts:
-    """The counting half of `train_from_iterator`; with an `output`, saved as that file."""
-    from raybpe.flow.local import count_texts
-
-    progress = progress_for(options.progress)
-    checks.tell_of_slow_pattern(config, progress)
-    counts = count_texts(texts, config, options.field, progress).as_counts(config)
-    if options.output is not None:
-        counts.save(options.output)
-    return counts
-
-
-def _count(
-    directory: RunDirectory, config: CountConfig, executor: Executor, manifest: Manifest
-) -> Counted:
-    """Count what an earlier run has not, add everything up, and check that nothing is missing."""
-    checks.tell_of_slow_pattern(config, executor.progress)
-    with manifest.timed("count"):
-        counted = executor.count(directory, config)
-    checks.check_pattern_matches(counted.tally, config, at_end=True)
-    checks.check_coverage(directory.plan, counted.tally)
-    manifest.counted(counted)
-    return counted
 
 
 def _learn(

@@ -1,8 +1,8 @@
 """Streams of bytes, taken out of their compression as they are read.
 
-gzip and Zstandard go through Arrow; bzip2 (of which Arrow refuses empty members), xz, and Zstandard
-frames with windows over 128 MB (`zstd --long=31`, as in some web dumps) through their own
-libraries. Files of several members or
+Zstandard goes through Arrow; frames with windows over 128 MB (`zstd --long=31`, as in some web
+dumps), gzip (after which Arrow refuses padding), bzip2 (of which it refuses empty members) and xz
+through their own libraries. Files of several members or
 frames are read to their end; anything after the last one, and a file that is cut off, is an
 error. Memory: the compression's window plus a few megabytes, whatever the ratio.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import bz2
 import lzma
+import zlib
 from collections.abc import Callable
 from io import BufferedReader
 from typing import Any, Protocol
@@ -25,12 +26,12 @@ from raybpe.inputs.read_ahead import ReadAhead
 
 LARGEST_ARROW_WINDOW = 2**27
 LARGEST_WINDOW = 2**31
-_ARROW_NAMES = {"gz": "gzip", "zst": "zstd"}
-_CORRUPT = (lzma.LZMAError, zstandard.ZstdError, pa.ArrowException)
+_CORRUPT = (lzma.LZMAError, zlib.error, zstandard.ZstdError, pa.ArrowException)
 _HEADER_BYTES = 18  # a Zstandard frame header has no more
 _SLICE_BYTES = 2**14  # bounds what one step of a decompressor without a limit can give
 _SLICE_TEXT_BYTES = 2**20
 _ZSTANDARD_BYTES = 2**8
+_GZIP = 16  # has zlib read gzip's header and check its sum
 
 
 class Readable(Protocol):
@@ -139,9 +140,11 @@ def _decompressor(raw: Any, compression: Compression | None, head: bytes) -> Any
         return _Frames(raw, lzma.LZMADecompressor)
     if compression == "bz2":
         return _Frames(raw, bz2.BZ2Decompressor)
+    if compression == "gz":
+        return _Frames(raw, _GzipMember)
     if compression == "zst" and _window(head) > LARGEST_ARROW_WINDOW:
         return _Frames(raw, _ZstandardFrame)
-    return pa.CompressedInputStream(raw, _ARROW_NAMES[compression])
+    return pa.CompressedInputStream(raw, "zstd")
 
 
 def _window(head: bytes) -> int:
@@ -150,6 +153,29 @@ def _window(head: bytes) -> int:
         return int(zstandard.get_frame_parameters(head).window_size)
     except zstandard.ZstdError:
         return 0
+
+
+class _GzipMember:
+    """A member of a gzip file, as `_Frames` takes it."""
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(zlib.MAX_WBITS | _GZIP)
+
+    def decompress(self, packed: bytes, most: int) -> bytes:
+        """At most so many bytes from what was left and the next packed bytes."""
+        return self._member.decompress(self._member.unconsumed_tail + packed, most)
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._member.unconsumed_tail
+
+    @property
+    def eof(self) -> bool:
+        return self._member.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._member.unused_data
 
 
 class _ZstandardFrame:
@@ -187,7 +213,7 @@ class _ZstandardFrame:
 
 
 class _Frames:
-    """Decompress frame after frame, with zeros allowed between them as xz pads its streams."""
+    """Decompress frame after frame, with zeros allowed between and after them, as padding."""
 
     def __init__(self, raw: Readable, new: Callable[[], Any]) -> None:
         self._raw = raw

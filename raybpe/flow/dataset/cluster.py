@@ -74,8 +74,7 @@ def encode_shards(
                 )
             done(index, chunk, shard)
     finally:
-        for ref in pending:
-            ray.cancel(ref, force=True)
+        task_options.end(list(pending))
 
 
 def _result(ref: Any, index: int, chunk: Chunk) -> Shard:
