@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import glob
 import os
+import re
 import secrets
 import shutil
 import tempfile
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 COPY_BYTES = 4 * 2**20
+_TEMPORARY = re.compile(r"\.(\d+)\.[0-9a-f]{8}\.tmp$")  # `_write_local`: its process, a random word
 
 
 def join(folder: str, *names: str) -> str:
@@ -148,7 +150,11 @@ def _delete_local(path: str) -> None:
             shutil.rmtree(path)
         elif os.path.lexists(path):
             os.unlink(path)
+    except FileNotFoundError:
+        pass  # another process was quicker
     except OSError as error:
+        if error.errno == errno.ENOTEMPTY:
+            return _delete_local(path)  # another process wrote into it meanwhile
         raise OutputError(f"cannot remove {path}: {error.strerror or error}") from error
 
 
@@ -156,7 +162,22 @@ def delete_leftovers(folder: str, name: str) -> None:
     """Remove what killed writes of files whose name begins with `name` left in a local folder."""
     if is_local(folder):
         for path in glob.glob(f".{glob.escape(name)}*.tmp", root_dir=local_path(folder)):
-            _delete_local(os.path.join(local_path(folder), path))
+            made = _TEMPORARY.search(path)
+            if made and not _is_running(int(made[1])):
+                _delete_local(os.path.join(local_path(folder), path))
+
+
+def _is_running(process: int) -> bool:
+    """Whether a process of this machine may still write; Windows lets nobody remove its file."""
+    if os.name == "nt":
+        return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return process != os.getpid()
 
 
 def _discard(path: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,11 +22,14 @@ from raybpe.flow.steps import Merged, Tally, pretokenizer_of
 if TYPE_CHECKING:
     from raybpe.flow.executor import Counted
     from raybpe.flow.progress import Progress
+    from raybpe.flow.run_directory import RunDirectory
     from raybpe.inputs import Chunk, Plan
 
 LONG_PRETOKEN_BYTES = 10_000  # no word of any language
 MANY_PRETOKEN_BYTES = 50 * 10**6
 MANY_PRETOKENS_SHARE = 0.3  # of the text; multilingual text has 0.1
+SAVED_SHARE = 0.2  # of the text: counts of 200 MB of English are 14 MB, and the sum is saved anew
+LEAST_DISK_BYTES = 20 * 10**6  # and the files of a tokenizer
 NEVER_MATCHED_BYTES = 64 * 10**6  # text without a single pretoken after which a run gives up
 
 
@@ -54,6 +58,20 @@ def tell_of_slow_pattern(config: CountConfig, progress: Progress) -> None:
         progress.note(
             f"the pattern cannot be compiled ({reason}), so the regex package matches it, with the "
             "same answer but slowly, and text is cut into chunks at special tokens only"
+        )
+
+
+def tell_of_little_disk(directory: RunDirectory, progress: Progress) -> None:
+    """Say before the run that the disk may not hold the counts that it saves on its way."""
+    if directory.root is None or not is_local(directory.root):
+        return
+    free = shutil.disk_usage(local_path(directory.root)).free
+    need = int(SAVED_SHARE * directory.plan.total_bytes) + LEAST_DISK_BYTES
+    if free < need:
+        progress.note(
+            f"only {free / 1e6:,.0f} MB are free at {directory.root}; the counts that are saved on "
+            f"the way may take {need / 1e6:,.0f} MB: free some, or give another --output. Should "
+            "the disk fill up, the same command goes on once there is room"
         )
 
 

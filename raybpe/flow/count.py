@@ -54,6 +54,7 @@ def count_all(
 ) -> Counted:
     """Count what an earlier run has not, add everything up, and check that nothing is missing."""
     checks.tell_of_slow_pattern(config, executor.progress)
+    checks.tell_of_little_disk(directory, executor.progress)
     with manifest.timed("count"):
         counted = executor.count(directory, config)
     checks.check_pattern_matches(counted.tally, config, at_end=True)

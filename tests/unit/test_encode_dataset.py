@@ -160,7 +160,7 @@ def test_a_killed_run_goes_on(
         local_module, "write_shard",
         lambda folder, name, *rest: (again.append(name), write(folder, name, *rest))[1],
     )  # fmt: skip
-    (tmp_path / "t" / ".shard-00002.npy.123.0a1b2c3d.tmp").touch()  # as a kill -9 leaves it
+    (tmp_path / "t" / ".shard-00002.npy.99999999.0a1b2c3d.tmp").touch()  # of a kill -9
     encode(tokenizer, sample_file, tmp_path / "t", chunk=50_000, eot_token=SEPARATOR)
     assert not set(written) & set(again)
     assert contents(tmp_path / "t") == contents(whole)

@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -465,3 +466,21 @@ def test_output_within_an_input_folder_is_refused(tmp_path: Path) -> None:
             flow.count([str(tmp_path / "text")], config.counting, options)
     options = RunOptions(executor="local", output=str(tmp_path / "text2"), progress="none")
     flow.train([str(tmp_path / "text")], config, options)
+
+
+def test_a_disk_with_little_room_is_told_of_before_counting(
+    sample_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = quiet(output=str(tmp_path / "t"), progress="auto", verify=False)
+    flow.train([str(sample_file)], TrainConfig(300, GPT2), options)
+    assert "are free" not in capsys.readouterr().err
+    little = shutil.disk_usage(tmp_path)._replace(free=7 * 10**6)
+    monkeypatch.setattr("raybpe.flow.checks.shutil.disk_usage", lambda _: little)
+    options = quiet(output=str(tmp_path / "u"), progress="auto", verify=False)
+    flow.train([str(sample_file)], TrainConfig(300, GPT2), options)
+    told = capsys.readouterr().err
+    assert "only 7 MB are free" in told
+    assert told.index("are free") < told.index("count: ")
