@@ -15,9 +15,9 @@ from pathlib import Path
 
 from raybpe import __version__
 from raybpe.config import RunOptions
+from raybpe.cores import cores
 from raybpe.counts.unicode_version import unicode_version
 from raybpe.flow.executor import choose
-from raybpe.flow.local import cores
 from raybpe.flow.memory import free_memory
 
 NEEDED = ("ray", "numba", "llvmlite", "numpy", "pyarrow", "regex", "typer", "rich", "fsspec")

@@ -22,8 +22,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from raybpe.config import RunOptions
+from raybpe.cores import cores
 from raybpe.errors import ClusterError
-from raybpe.flow.local import cores
 from raybpe.flow.progress import Progress
 
 # Worker logs would come between the lines of progress; what fails comes as an error anyway.

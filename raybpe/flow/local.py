@@ -9,7 +9,6 @@ an empty one.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,6 +18,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from raybpe.config import CountConfig, RunOptions, TrainConfig
+from raybpe.cores import cores
 from raybpe.counts.columns import Columns
 from raybpe.errors import CapacityError, RaybpeError, TransientError
 from raybpe.flow import checks, steps
@@ -93,13 +93,6 @@ class LocalExecutor:
 def local_executor(options: RunOptions, progress: Progress) -> Iterator[LocalExecutor]:
     """A local executor."""
     yield LocalExecutor(options, progress)
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def merge_here(parts: Sequence[Columns], config: TrainConfig, progress: Progress) -> Merged:

@@ -7,7 +7,6 @@ kernels read PADDING_BYTES past the end. Memory: the ids, and what `worker` says
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ import numpy.typing as npt
 import regex
 
 from raybpe.block import PADDING_BYTES, Block
+from raybpe.cores import cores
 from raybpe.errors import UsageError
 from raybpe.kernels import entries
 from raybpe.kernels.encode_state import SLACK
@@ -372,12 +372,5 @@ def _thread_count(wanted: int | None, size: int, parts: int) -> int:
     if wanted is not None and wanted < 1:
         raise UsageError(f"threads={wanted} must be at least 1, or None for all cores")
     if wanted is None:
-        wanted = _cores() if size >= THREADED_BYTES else 1
+        wanted = cores() if size >= THREADED_BYTES else 1
     return max(1, min(wanted, parts))
-
-
-def _cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -126,8 +126,8 @@ def encode_dataset(
             with connected(options, progress, reason):
                 cluster.encode_shards(todo, tokenizer, config, folder, options.workers, done)
         else:
+            from raybpe.cores import cores
             from raybpe.flow.dataset import local
-            from raybpe.flow.local import cores
 
             threads = options.workers or cores()
             local.encode_shards(todo, tokenizer, config, folder, threads, done)
