@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from raybpe import storage
 from raybpe.config import RunOptions
+from raybpe.cores import cores
 from raybpe.errors import UsageError
 from raybpe.filesystems import shown
 from raybpe.flow.checks import check_output_is_apart
@@ -126,7 +127,6 @@ def encode_dataset(
             with connected(options, progress, reason):
                 cluster.encode_shards(todo, tokenizer, config, folder, options.workers, done)
         else:
-            from raybpe.cores import cores
             from raybpe.flow.dataset import local
 
             threads = options.workers or cores()
