@@ -42,7 +42,6 @@ def count_from_iterator(
     from raybpe.flow.local import count_texts
 
     progress = progress_for(options.progress)
-    checks.tell_of_slow_pattern(config, progress)
     counts = count_texts(texts, config, options.field, progress).as_counts(config)
     if options.output is not None:
         counts.save(options.output)

@@ -117,6 +117,7 @@ def count_texts(
     from raybpe.inputs import ReadStats
     from raybpe.inputs.memory import iterator_blocks
 
+    checks.tell_of_slow_pattern(config, progress)
     warm_counting(config, progress.note)
     table, stats = PretokenTable(), ReadStats()
     with progress.stage("count", None, "bytes") as stage:

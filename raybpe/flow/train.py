@@ -73,7 +73,6 @@ def train_from_iterator(
     with executor_for(options, progress_for(options.progress)) as executor:
         manifest = Manifest(config, executor)
         check_output(config, options, executor.progress)
-        checks.tell_of_slow_pattern(config.counting, executor.progress)
         with manifest.timed("count"):
             counted = count_texts(texts, config.counting, options.field, executor.progress)
         manifest.counted(counted)

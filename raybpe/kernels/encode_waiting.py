@@ -56,9 +56,10 @@ def settle(state):
     if count == 0:
         return
     first = load_i64(state + 8 * WAITING)
+    end = first + WAITING_BYTES * count
     merge_waiting(state, first, count)
-    _keep(state, first, first + WAITING_BYTES * count)
-    _put_in(state, count)
+    _keep(state, first, end)
+    _put_in(state, first, end)
     store64(state + 8 * WAITING_COUNT, 0)
     store64(state + 8 * WAITING_SIZE, 0)
 
@@ -79,29 +80,25 @@ def _keep(state, first, end):
 
 
 @njit
-def _put_in(state, count):
-    """Move the output apart and put in the ids of `count` records."""
+def _put_in(state, first, end):
+    """Move the output apart and put in the ids of the records from `first` to `end`."""
     width = load_i64(state + 8 * WIDTH)
     ids = load_i64(state + 8 * IDS)
     used = load_i64(state + 8 * IDS_USED)
-    record = load_i64(state + 8 * WAITING) + WAITING_BYTES * count
-    shift = 0
-    for _ in range(count):
-        record -= WAITING_BYTES
-        shift += load_i64(record + 40)
-    store64(state + 8 * IDS_USED, used + shift)
-    record += WAITING_BYTES * count
-    end = ids + (used << width)
-    shift <<= width
-    while shift > 0:
-        record -= WAITING_BYTES
+    more = 0
+    for record in range(first, end, WAITING_BYTES):
+        more += load_i64(record + 40)
+    store64(state + 8 * IDS_USED, used + more)
+    shift = more << width
+    stop = ids + (used << width)
+    for record in range(end - WAITING_BYTES, first - 1, -WAITING_BYTES):
         begin = ids + (load_i64(record + 32) << width)
-        _move_up(begin, end, shift)
+        _move_up(begin, stop, shift)
         size = load_i64(record + 40) << width
         shift -= size
         for at in range(0, size, 2):
             store16(begin + shift + at, load16(record + WAITING_IDS + at))
-        end = begin
+        stop = begin
 
 
 @njit
