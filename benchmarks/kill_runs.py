@@ -290,14 +290,9 @@ def sample_text(size: int) -> bytes:
 def train(text: Path, output: Path, address: str) -> None:
     """The run that is killed."""
     print("start", file=sys.stderr, flush=True)
-    if address == "own":
-        from raybpe.flow import connect
-
-        # Whatever other Ray runs on this machine is not ours to kill.
-        connect._attach_to_running = lambda: False
     options = RunOptions(
         executor="local" if address == "local" else "ray",
-        address=None if address in ("local", "own") else address,
+        address={"local": None, "own": "local"}.get(address, address),
         workers={"own": 2, "local": 1}.get(address),
         chunk_bytes=CHUNK_BYTES["local" if address == "local" else "ray"],
         save_seconds=SAVE_SECONDS,

@@ -1,8 +1,10 @@
 """Attach to a Ray, or start one that ends with the run.
 
-In this order: the Ray that this process already uses; the address given; `RAY_ADDRESS`; a cluster
-running on this machine (`ray start`); a small Ray of our own, bound to the loopback interface,
-which the address `local` always asks for.
+In this order: the Ray that this process already uses; the address given; `RAY_ADDRESS`; the
+cluster that `ray start` made this machine part of, by the note that it leaves; a small Ray of our
+own, bound to the loopback interface, which the address `local` always asks for. Rays that other
+programs started for themselves leave no note and are not joined, as `ray.init(address="auto")`
+would.
 Only what was started here is ended, by disconnecting this process: a cluster that was running
 goes on, and so does a Ray that the caller initialised. No process is ever looked up by name.
 
@@ -16,9 +18,12 @@ import logging
 import os
 import shutil
 import signal
+import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from raybpe.config import RunOptions
@@ -34,6 +39,7 @@ SETTINGS: dict[str, Any] = {
 }
 OBJECT_STORE_BYTES = 2 * 2**30  # tables of counts are small; the rest of memory is for counting
 LEAST_OBJECT_STORE_BYTES = 100 * 2**20  # Ray refuses less than 75 MiB
+NOTED_SECONDS = 5.0  # that a cluster on this machine or in its network has to answer
 
 
 @contextmanager
@@ -54,17 +60,24 @@ def connected(options: RunOptions, progress: Progress, reason: str | None) -> It
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # Tasks beside the one whose error ends the run may fail as well; one error is enough.
     os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
+    # A task that ran out of memory runs again with more (`reduction`), not for ever as it is.
+    os.environ.setdefault("RAY_task_oom_retries", "0")
     address = options.address or os.environ.get("RAY_ADDRESS")
     try:
         with _same_answer_to_sigterm():
             if address and address != "local":
-                _attach(address)
-            elif address == "local" or not _attach_to_running():
+                _attach(address, f"at {address}")
+                how = f" at {address}{why}"
+            elif address != "local" and (found := _running(progress)):
+                # Without an address Ray takes the note again, and the token where there is one.
+                _attach(None, f"at {found}, which `ray start` made this machine part of")
+                how = f" at {found}, which this machine is part of"
+            else:
                 _start(options)
-                why = ", started for this run and ended with it"
+                how = ", started for this run and ended with it"
         mode = os.environ.get("RAY_AUTH_MODE")
         with _own_errors():
-            progress.note(f"using Ray{why}: {_size()}{f', {mode} authentication' if mode else ''}")
+            progress.note(f"using Ray{how}: {_size()}{f', {mode} authentication' if mode else ''}")
             yield
     finally:
         # Interrupted half way through starting, Ray ends what it started when Python exits;
@@ -90,37 +103,49 @@ def _own_errors() -> Iterator[None]:
 def _same_answer_to_sigterm() -> Iterator[None]:
     """Keep the caller's handler: Ray's prints a trace of its C++ code and aborts."""
     handler = signal.getsignal(signal.SIGTERM)
-    yield
-    if handler is not None and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, handler)
+    try:
+        yield
+    except SystemExit:  # how Ray answers while it starts
+        if callable(handler):
+            handler(signal.SIGTERM, None)
+        raise
+    finally:
+        if handler is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)
 
 
-def _attach(address: str) -> None:
+def _attach(address: str | None, where: str) -> None:
     import ray
 
     try:
         ray.init(address=address, **SETTINGS)
     except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
-        raise _unreachable(f"at {address}", error) from error
+        raise _unreachable(where, error) from error
 
 
-def _attach_to_running() -> bool:
-    import ray
-
+def _running(progress: Progress) -> str | None:
+    """Address of the cluster that `ray start` noted on this machine, if it answers."""
+    usual = os.environ.get("TMPDIR", "/tmp") if sys.platform.startswith("linux") else "/tmp"
+    note = Path(os.environ.get("RAY_TMPDIR", usual), "ray", "ray_current_cluster")
     try:
-        ray.init(address="auto", **SETTINGS)
-    except ConnectionError:
-        return False
-    except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
-        raise _unreachable("that runs on this machine", error) from error
-    return True
+        address = note.read_text().strip()
+    except OSError:
+        return None
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), NOTED_SECONDS).close()
+    except (OSError, ValueError):
+        progress.note(f"no Ray answers at {address} any more, which {note} names")
+        return None
+    return address
 
 
 def _unreachable(where: str, error: Exception) -> ClusterError:
     return ClusterError(
         f"cannot reach the Ray {where}: {error}. Check --address and RAY_ADDRESS, that `ray "
         "status` answers there, that both sides run the same versions of Ray and Python, and, if "
-        "the cluster uses tokens, RAY_AUTH_MODE=token; or use --executor local"
+        "the cluster uses tokens, RAY_AUTH_MODE=token; or use --address local for a Ray of this "
+        "run, or --executor local for none"
     )
 
 

@@ -16,10 +16,10 @@ awaited, after `STALL_SECONDS` the run ends with that.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import ray
 
@@ -73,25 +73,40 @@ class Node:
 
 @dataclass
 class Job:
-    """Tasks in flight that together give one result.
+    """Tasks that together give one result.
 
     Attributes:
         kind: `count`, `add` or `save`.
         name: for messages.
         node: the node that it makes, or saves.
         waiting: tasks that have not ended.
-        memory: what one of its tasks asked for, in bytes.
-        held: bytes of objects that it keeps in the object store meanwhile.
+        group: the nodes that it adds.
         chunk: what a count job reads.
     """
 
     kind: Literal["count", "add", "save"]
     name: str
     node: Node
-    waiting: int
-    memory: int
-    held: int = 0
+    waiting: int = 1
+    group: Sequence[Node] = ()
     chunk: Chunk | None = None
+
+    @property
+    def held(self) -> int:
+        """Bytes of objects that it keeps in the object store meanwhile."""
+        return sum(node.held for node in self.group)
+
+
+class Task(NamedTuple):
+    """A task in flight: a part of a job, one hash partition of an add job, and what it asked for.
+
+    Attributes:
+        memory: in bytes.
+    """
+
+    job: Job
+    part: int
+    memory: int
 
 
 class Reduction:
@@ -122,7 +137,7 @@ class Reduction:
         self._saved_at = perf_counter()
         self._driver = ray.get_runtime_context().get_node_id()
         self._config = ray.put(config)
-        self._pending: dict[Any, Job] = {}
+        self._pending: dict[Any, Task] = {}
         self._todo = deque(
             chunk for chunk in directory.plan.chunks if chunk.index not in directory.covered
         )
@@ -167,13 +182,17 @@ class Reduction:
 
     def _stop(self) -> None:
         """End what is in flight after an error or Ctrl-C, but let what is being saved be saved."""
-        saves = [ref for ref, job in self._pending.items() if job.kind == "save"]
+        saves = [ref for ref, task in self._pending.items() if task.job.kind == "save"]
         task_options.end([ref for ref in self._pending if ref not in saves], let_finish=saves)
+
+    def _jobs(self) -> list[Job]:
+        """The jobs in flight."""
+        return list({id(task.job): task.job for task in self._pending.values()}.values())
 
     # -- what to do next -------------------------------------------------------------------------
 
     def _may_count(self) -> bool:
-        counting = sum(job.kind == "count" for job in self._pending.values())
+        counting = sum(job.kind == "count" for job in self._jobs())
         if self._is_short():
             return not self._pending  # room comes as saving goes on
         window = self._window_limit
@@ -185,7 +204,7 @@ class Reduction:
     def _may_add(self) -> bool:
         if len(self._ready) >= self._fan_in:
             return True
-        if self._todo or any(job.kind != "save" for job in self._pending.values()):
+        if self._todo or any(job.kind != "save" for job in self._jobs()):
             return False
         # The last ones; and what earlier runs saved must be fetched, even when it is all.
         return len(self._ready) > 1 or any(not node.refs for node in self._ready)
@@ -195,12 +214,12 @@ class Reduction:
         if not self._directory.keeps_partials or self._is_whole():
             return False
         held = sum(node.held for node in self._ready)
-        held += sum({id(job): job.held for job in self._pending.values()}.values())
+        held += sum(job.held for job in self._jobs())
         return bool(held > self._store_bytes)
 
     def _is_whole(self) -> bool:
         """Whether one node has everything; whoever comes next needs it in the object store."""
-        making = any(job.kind != "save" for job in self._pending.values())
+        making = any(job.kind != "save" for job in self._jobs())
         return not self._todo and not making and len(self._ready) == 1
 
     def _is_late(self, share: float = 1.0) -> bool:
@@ -211,58 +230,89 @@ class Reduction:
     # -- submitting ------------------------------------------------------------------------------
 
     def _submit_count(self, chunk: Chunk) -> None:
-        memory = task_options.count_memory(chunk.bytes)
+        node = Node(frozenset([chunk.index]), Tally())
+        job = Job("count", f"counting {checks.describe(chunk)}", node, chunk=chunk)
+        self._start_count(job, chunk, task_options.count_memory(chunk.bytes))
+
+    def _start_count(self, job: Job, chunk: Chunk, memory: int) -> None:
         results: Any = _count_chunk.options(
             num_returns=1 + self._directory.partitions,
             scheduling_strategy="SPREAD",  # inputs are in no node's object store
             **task_options.retrying(f"count:{chunk.name}", memory),
         ).remote(chunk, self._config, self._directory.partitions)
-        node = Node(frozenset([chunk.index]), Tally(), list(results[1:]))
-        name = f"counting {checks.describe(chunk)}"
-        self._pending[results[0]] = Job("count", name, node, 1, memory, chunk=chunk)
+        job.node.refs = list(results[1:])
+        self._pending[results[0]] = Task(job, 0, memory)
 
     def _submit_add(self) -> None:
         group, self._ready = self._ready[: self._fan_in], self._ready[self._fan_in :]
-        node = Node(frozenset().union(*(one.chunks for one in group)), Tally())
+        partitions = self._directory.partitions
+        node = Node(frozenset().union(*(one.chunks for one in group)), Tally(), [None] * partitions)
         for one in group:
             node.tally.add(one.tally)
         size = sum(one.size for one in group)
-        memory = task_options.add_memory(size // self._directory.partitions)
+        memory = task_options.add_memory(size // partitions)
         task_options.check_feasible(
-            f"adding counts of {size / 1e9:.1f} GB", memory, "use nodes with more memory"
+            f"adding counts of {size / 1e9:.1f} GB", memory, task_options.LARGER_NODES
         )
-        held = sum(one.held for one in group)
-        uris = [str(one.uri) for one in group if not one.refs]
         name = f"adding the counts of {len(node.chunks):,} chunks"
-        job = Job("add", name, node, self._directory.partitions, memory, held)
-        options = task_options.retrying(f"add:{len(node.chunks)}", memory)
-        if uris and is_local(uris[0]):
-            options |= task_options.on_node(self._driver)  # only there is the run directory
-        for partition in range(self._directory.partitions):
-            tables = [one.refs[partition] for one in group if one.refs]
-            info, table = _add_counts.options(num_returns=2, **options).remote(
-                partition, uris, *tables
-            )
-            node.refs.append(table)
-            self._pending[info] = job
+        job = Job("add", name, node, partitions, group)
+        for partition in range(partitions):
+            self._start_add(job, partition, memory)
+
+    def _start_add(self, job: Job, partition: int, memory: int) -> None:
+        uris = [str(one.uri) for one in job.group if not one.refs]
+        tables = [one.refs[partition] for one in job.group if one.refs]
+        options = task_options.retrying(f"add:{len(job.node.chunks)}", memory)
+        if self._must_be_here(job):
+            options |= task_options.on_node(self._driver)
+        info, job.node.refs[partition] = _add_counts.options(num_returns=2, **options).remote(
+            partition, uris, *tables
+        )
+        self._pending[info] = Task(job, partition, memory)
 
     def _save_ready(self) -> None:
         for node in self._ready:
-            if node.saving:
-                continue
-            node.saving = True
-            chunks = sorted(node.chunks)
-            uri = self._directory.partial_uri(chunks)
-            # No CPU is asked for, so that it does not queue behind the counting.
-            options = task_options.retrying(f"save:{len(chunks)}", 0) | {"num_cpus": 0}
-            if is_local(uri):
-                options |= task_options.on_node(self._driver)
-            done = _save_partial.options(**options).remote(
-                uri, self._directory.identity, chunks, node.tally, *node.refs
-            )
-            name = f"saving the counts of {len(chunks):,} chunks"
-            self._pending[done] = Job("save", name, node, 1, 0)
+            if not node.saving:
+                node.saving = True
+                self._start_save(Job("save", f"saving {len(node.chunks):,} chunks' counts", node))
         self._saved_at = perf_counter()
+
+    def _start_save(self, job: Job, memory: int = 0) -> None:
+        chunks = sorted(job.node.chunks)
+        # No CPU is asked for, so that it does not queue behind the counting.
+        options = task_options.retrying(f"save:{len(chunks)}", memory) | {"num_cpus": 0}
+        if self._must_be_here(job):
+            options |= task_options.on_node(self._driver)
+        done = _save_partial.options(**options).remote(
+            self._directory.partial_uri(chunks),
+            self._directory.identity,
+            chunks,
+            job.node.tally,
+            *job.node.refs,
+        )
+        self._pending[done] = Task(job, 0, memory)
+
+    def _must_be_here(self, job: Job) -> bool:
+        """Whether it uses a run directory that only this machine has."""
+        if job.kind == "save":
+            return is_local(self._directory.partial_uri([]))
+        return any(not one.refs and is_local(str(one.uri)) for one in job.group)
+
+    def _start_with_more(self, task: Task) -> None:
+        """Start a task again that ran out of memory; so fewer run beside it."""
+        job = task.job
+        where = self._driver if self._must_be_here(job) else None
+        cure = task_options.SMALLER_CHUNKS if job.kind == "count" else task_options.LARGER_NODES
+        memory = task_options.more_memory(job.name, task.memory, cure, where)
+        self._progress.note(
+            f"{job.name} ran out of memory; it runs again, asking for {memory / 1e9:.1f} GB"
+        )
+        if job.chunk is not None:
+            self._start_count(job, job.chunk, memory)
+        elif job.kind == "add":
+            self._start_add(job, task.part, memory)
+        else:
+            self._start_save(job, memory)
 
     # -- waiting ---------------------------------------------------------------------------------
 
@@ -281,10 +331,16 @@ class Reduction:
             if now - warned > WARN_SECONDS:
                 warned = now
                 self._progress.note(f"no task ended for {now - began:.0f} s: {self._awaited()}")
-        job = self._pending.pop(done[0])
-        result = _result(done[0], job)
+        task = self._pending.pop(done[0])
+        job, node = task.job, task.job.node
+        try:
+            result = ray.get(done[0])
+        except ray.exceptions.RayError as error:
+            if not task_errors.ran_out_of_memory(error):
+                raise task_errors.as_own(job.name, error) from error
+            self._start_with_more(task)
+            return
         job.waiting -= 1
-        node = job.node
         if job.kind == "count":
             node.tally, node.size = result
             if job.chunk is not None:
@@ -305,9 +361,9 @@ class Reduction:
 
     def _awaited(self) -> str:
         """What is in flight and what it asked for, beside what the cluster has free."""
-        jobs = list({id(job): job for job in self._pending.values()}.values())
+        jobs = self._jobs()
         free = ray.available_resources()
-        largest = max(job.memory for job in jobs)
+        largest = max(task.memory for task in self._pending.values())
         return (
             f"{len(jobs)} jobs are in flight, the first is {jobs[0].name}; tasks ask for 1 CPU and "
             f"up to {largest / 1e9:.1f} GB of memory each, and the cluster has "
@@ -321,13 +377,5 @@ class Reduction:
             task_options.check_feasible(
                 f"counting a chunk of {largest / 1e6:,.0f} MB",
                 task_options.count_memory(largest),
-                "give a smaller --chunk-size, or nodes with more memory",
+                task_options.SMALLER_CHUNKS,
             )
-
-
-def _result(ref: Any, job: Job) -> Any:
-    """Value of a task that ended, or the error that tells what became of it."""
-    try:
-        return ray.get(ref)
-    except ray.exceptions.RayError as error:
-        raise task_errors.as_own(job.name, error) from error

@@ -7,6 +7,7 @@ line is taken of the words, and the rest stays in the traceback that `--debug` s
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 import ray
 
@@ -28,21 +29,32 @@ def explain(error: ray.exceptions.RayError) -> str | None:
         return f"got no environment to run in: {cause}"
     if isinstance(cause, ray.exceptions.OwnerDiedError):
         return (
-            "could not reach this process. Either nodes of the cluster died: run the same command "
-            "again to continue from what is saved. Or the cluster and this process do not agree "
-            "on authentication: set RAY_AUTH_MODE to what the cluster was started with, token or "
-            "disabled"
+            f"could not reach this process from another node of {_cluster()}. Either nodes died: "
+            "run the same command again to continue from what is saved. Or the cluster and this "
+            "process do not agree on authentication: set RAY_AUTH_MODE to what the cluster was "
+            "started with, token or disabled. Or it is not the cluster that was meant: name one "
+            "with --address, where `local` starts one for this run"
         )
     if isinstance(cause, ray.exceptions.ObjectLostError):
         return f"lost what it works on, because the nodes that held it died. {_CONTINUE}"
-    if isinstance(cause, (MemoryError, ray.exceptions.OutOfMemoryError)):
+    if ran_out_of_memory(error):
         return "ran out of memory; give a smaller --chunk-size, or nodes with more memory"
+    if isinstance(cause, ray.exceptions.WorkerCrashedError):
+        return (
+            "lost its process again and again. If the system killed it for want of memory, give a "
+            f"smaller --chunk-size, or nodes with more memory. {_CONTINUE}"
+        )
     if isinstance(cause, ray.exceptions.RayError):
         lines = str(cause).strip().splitlines() or [type(cause).__name__]
         # An actor's begins with its ids and ends with what happened.
         told = lines[-1 if isinstance(cause, ray.exceptions.RayActorError) else 0]
         return f"failed again and again: {told.strip().rstrip('.')}. {_CONTINUE}"
     return None
+
+
+def ran_out_of_memory(error: ray.exceptions.RayError) -> bool:
+    """Whether Ray ended the process, or it got no more memory."""
+    return isinstance(_cause(error), (MemoryError, ray.exceptions.OutOfMemoryError))
 
 
 def as_own(name: str, error: ray.exceptions.RayError) -> RaybpeError:
@@ -53,6 +65,14 @@ def as_own(name: str, error: ray.exceptions.RayError) -> RaybpeError:
     if explained := explain(error):
         return ClusterError(f"{name} {explained}")
     return RaybpeError(f"{name} failed: {cause!r}")
+
+
+def _cluster() -> str:
+    """The cluster, by its address while this process is attached to it."""
+    if ray.is_initialized():
+        with suppress(AttributeError, ray.exceptions.RaySystemError):
+            return f"the Ray at {ray.get_runtime_context().gcs_address}"
+    return "the cluster"
 
 
 def _cause(error: BaseException) -> BaseException:

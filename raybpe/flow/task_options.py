@@ -19,6 +19,9 @@ LARGE_CHUNK_BYTES = 128 * 10**6  # from here on, text repeats itself
 BYTES_PER_LATER_BYTE = 1  # of files that cannot be cut, such as compressed ones
 BYTES_PER_ADDED_BYTE = 5  # 3 to 4: a table, the same while it grows, and the rows copied out
 
+SMALLER_CHUNKS = "give a smaller --chunk-size, or nodes with more memory"
+LARGER_NODES = "use nodes with more memory"
+
 END_SECONDS = 5.0  # that an interrupted run waits for its tasks
 
 
@@ -37,7 +40,7 @@ def end(refs: Sequence[Any], let_finish: Sequence[Any] = ()) -> None:
 
 
 def retrying(name: str, memory: int) -> dict[str, Any]:
-    """Options of a task that may run again."""
+    """Options of a task that may run again, though not as it is when memory ran out."""
     return {
         "name": name,
         "memory": memory,
@@ -83,6 +86,32 @@ def check_feasible(what: str, memory: int, cure: str, node_id: str | None = None
     Raises:
         ClusterError: the request is larger than any node's memory.
     """
+    largest = _largest_node(node_id)
+    if largest is not None and memory > largest:
+        where = "the node it must run on has" if node_id else "the largest node has"
+        raise ClusterError(
+            f"{what} needs about {memory / 1e9:.1f} GB of memory, and {where} "
+            f"{largest / 1e9:.1f} GB to give: {cure}"
+        )
+
+
+def more_memory(what: str, memory: int, cure: str, node_id: str | None = None) -> int:
+    """What to ask for when `memory` was not enough: twice that, or all that a node has.
+
+    Raises:
+        ClusterError: it was all that the largest node (or the one node) has.
+    """
+    largest = _largest_node(node_id)
+    if largest is not None and memory >= largest:
+        raise ClusterError(
+            f"{what} ran out of memory with all {largest / 1e9:.1f} GB of a node to itself: {cure}"
+        )
+    more = max(2 * memory, WORKER_BYTES)
+    return more if largest is None else min(more, largest)
+
+
+def _largest_node(node_id: str | None) -> int | None:
+    """Memory in bytes that a node (or the one named) gives to tasks; None if none can be seen."""
     import ray
 
     nodes = [node for node in ray.nodes() if node["Alive"]]
@@ -90,10 +119,4 @@ def check_feasible(what: str, memory: int, cure: str, node_id: str | None = None
         able = [node for node in nodes if node["NodeID"] == node_id]
     else:
         able = [node for node in nodes if node["Resources"].get("CPU", 0) >= 1]
-    largest = max((int(node["Resources"].get("memory", 0)) for node in able), default=None)
-    if largest is not None and memory > largest:
-        where = "the node it must run on has" if node_id else "the largest node has"
-        raise ClusterError(
-            f"{what} needs about {memory / 1e9:.1f} GB of memory, and {where} "
-            f"{largest / 1e9:.1f} GB to give: {cure}"
-        )
+    return max((int(node["Resources"].get("memory", 0)) for node in able), default=None)

@@ -130,7 +130,7 @@ def test_few_tasks_are_in_flight_and_tables_stay_away(
     def counting(self: Reduction, chunk: Any) -> None:
         nonlocal most
         real(self, chunk)
-        most = max(most, sum(job.kind == "count" for job in self._pending.values()))
+        most = max(most, sum(job.kind == "count" for job in self._jobs()))
 
     fetched = []
     wait = ray_local.wait

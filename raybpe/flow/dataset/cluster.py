@@ -51,22 +51,32 @@ def encode_shards(
     cpus = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
     window = workers or TASKS_PER_CPU * cpus
     memory = task_options.WORKER_BYTES + BLOCKS_HELD * UNIT_BYTES
-    task_options.check_feasible("encoding a shard", memory, "use nodes with more memory")
-    options = task_options.retrying("encode", memory)
+    task_options.check_feasible("encoding a shard", memory, task_options.LARGER_NODES)
     tokenizer_ref, config_ref = ray.put(tokenizer), ray.put(config)
-    pending: dict[Any, tuple[int, Chunk]] = {}
+    pending: dict[Any, tuple[int, Chunk, bool, int]] = {}
+
+    def start(index: int, chunk: Chunk, first: bool, memory: int) -> None:
+        options = task_options.retrying("encode", memory)
+        arguments = (index, chunk, first, tokenizer_ref, config_ref, folder)
+        pending[encode_shard.options(**options).remote(*arguments)] = (index, chunk, first, memory)
+
     try:
         while True:
             for index, chunk, first in islice(shards, window - len(pending)):
-                ref = encode_shard.options(**options).remote(
-                    index, chunk, first, tokenizer_ref, config_ref, folder
-                )
-                pending[ref] = (index, chunk)
+                start(index, chunk, first, memory)
             if not pending:
                 break
             ready, _ = ray.wait(list(pending), num_returns=1)
-            index, chunk = pending.pop(ready[0])
-            shard = _result(ready[0], index, chunk)
+            index, chunk, first, asked = pending.pop(ready[0])
+            name = f"encoding shard {index:,}, {checks.describe(chunk)},"
+            try:
+                shard: Shard = ray.get(ready[0])
+            except ray.exceptions.RayError as error:
+                if not task_errors.ran_out_of_memory(error):
+                    raise task_errors.as_own(name, error) from error
+                more = task_options.more_memory(name, asked, task_options.LARGER_NODES)
+                start(index, chunk, first, more)
+                continue
             if is_local(folder) and not storage.exists(storage.join(folder, shard.file)):
                 raise ClusterError(
                     f"another node wrote {shard.file} to its own {folder}, which this machine does "
@@ -75,13 +85,3 @@ def encode_shards(
             done(index, chunk, shard)
     finally:
         task_options.end(list(pending))
-
-
-def _result(ref: Any, index: int, chunk: Chunk) -> Shard:
-    """The shard of a task that ended, or the error that tells what became of it."""
-    name = f"encoding shard {index:,}, {checks.describe(chunk)},"
-    try:
-        shard: Shard = ray.get(ref)
-    except ray.exceptions.RayError as error:
-        raise task_errors.as_own(name, error) from error
-    return shard
