@@ -125,7 +125,7 @@ def train(
         executor: `local` threads, `ray`, or `auto`: Ray where a cluster is given or running.
         address: Ray cluster to attach to.
         workers: threads or concurrent counting tasks; None for all cores.
-        chunk_size: input of one counting task, such as `"64MB"`, or bytes.
+        chunk_size: unit of counting and of resuming, such as `"64MB"`, or bytes.
         fan_in: tables that one reduction task adds up.
         output: folder or URI for the tokenizer's files; None keeps the result in memory.
         resume: continue an unfinished run of the same settings in `output`.

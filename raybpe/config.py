@@ -169,7 +169,7 @@ class RunOptions:
         executor: `local` threads, `ray`, or `auto`.
         address: Ray cluster to attach to.
         workers: threads or concurrent counting tasks; None for all cores.
-        chunk_bytes: nominal size of one counting task's input.
+        chunk_bytes: nominal size of a chunk, the unit of counting, of resuming, and of shards.
         fan_in: tables that one reduction task adds up.
         output: where to write; None keeps the result in memory.
         resume: continue an earlier run of the same command in `output`.

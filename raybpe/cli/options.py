@@ -102,7 +102,7 @@ Workers = Annotated[
 ]
 ChunkSize = Annotated[
     str,
-    typer.Option(metavar="SIZE", help="Input of one counting task.", rich_help_panel="Run"),
+    typer.Option(metavar="SIZE", help="Unit of counting and resuming.", rich_help_panel="Run"),
 ]
 FanIn = Annotated[
     int,

@@ -4,10 +4,14 @@ A `Node` is the sum over some chunks: one object per hash partition, or a partia
 directory, or both. Whenever `fan_in` nodes are ready, one task per partition adds them into a new
 node, in whatever order they arrive; addition makes order meaningless.
 
-Bounds: at most `window` tasks are in flight, so that results wait neither unmade nor unmerged for
-long; nothing but small figures comes to this process. Every `save_seconds`, and whenever
-tables fill `STORE_FRACTION` of the cluster's object store, ready nodes go to the run directory; in
-the second case their objects are let go and later tasks read the partials.
+A counting task takes several chunks while there are many, so that fewer tables are made and added
+up, and one towards the end, so that all workers end together. Which chunks go together changes no
+result, and what is done is still noted chunk by chunk.
+
+Bounds: at most `window` counting tasks are in flight, so that results are merged soon; nothing but
+small figures comes to this process. Every `save_seconds`, and whenever tables fill
+`STORE_FRACTION` of the cluster's object store, ready nodes go to the run directory; in the second
+case their objects are let go and later tasks read the partials.
 
 Nothing waits for ever in silence: after `WARN_SECONDS` without a result a line says what is
 awaited, after `STALL_SECONDS` the run ends with that.
@@ -18,6 +22,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -28,19 +33,21 @@ from raybpe.errors import ClusterError
 from raybpe.filesystems import is_local
 from raybpe.flow import checks, task_errors, task_options, tasks
 from raybpe.flow.run_directory import END_SHARE, Partial, RunDirectory
-from raybpe.flow.steps import Tally
+from raybpe.flow.steps import Tally, pretokenizer_of
 
 if TYPE_CHECKING:
     from raybpe.flow.progress import Progress
     from raybpe.inputs import Chunk
 
-TASKS_PER_CPU = 3  # enough to hide scheduling, few enough that results are merged soon
+TASKS_PER_CPU = 2  # enough to hide scheduling, few enough that results are merged soon
+TASK_CHUNKS = 4  # at most in one task: with 4 of 64 MB tables cost a tenth of it, with 1 a quarter
+TASK_BYTES = 256 * 10**6  # and no more than this, unless one chunk is
 STORE_FRACTION = 0.4
 WAIT_SECONDS = 2.0
 WARN_SECONDS = 60.0
 STALL_SECONDS = 1800.0  # an autoscaling cluster may take ten minutes to bring a node
 
-_count_chunk = ray.remote(tasks.count_chunk)
+_count_chunks = ray.remote(tasks.count_chunks)
 _add_counts = ray.remote(tasks.add_counts)
 _save_partial = ray.remote(tasks.save_partial)
 
@@ -81,7 +88,7 @@ class Job:
         node: the node that it makes, or saves.
         waiting: tasks that have not ended.
         group: the nodes that it adds.
-        chunk: what a count job reads.
+        chunks: what a count job reads.
     """
 
     kind: Literal["count", "add", "save"]
@@ -89,7 +96,7 @@ class Job:
     node: Node
     waiting: int = 1
     group: Sequence[Node] = ()
-    chunk: Chunk | None = None
+    chunks: Sequence[Chunk] = ()
 
     @property
     def held(self) -> int:
@@ -145,13 +152,16 @@ class Reduction:
             Node(partial.chunks, partial.tally, [], partial.size, partial.uri, saving=True)
             for partial in directory.partials()
         ]
+        # With a slow pattern a chunk is work enough to lose when a worker dies.
+        self._task_chunks = TASK_CHUNKS if pretokenizer_of(config).engine != "regex" else 1
+        self._memory_per_cpu = task_options.memory_per_cpu()
         self._store_bytes = ray.cluster_resources().get("object_store_memory", 0) * STORE_FRACTION
 
     def run(self, advance: Callable[[int], None]) -> Node:
         """Count and add everything up.
 
         Args:
-            advance: called with the input bytes of each chunk that is counted.
+            advance: called with the input bytes of what was counted.
 
         Returns:
             The sum over all chunks of the plan, in the object store.
@@ -164,7 +174,7 @@ class Reduction:
         try:
             while True:
                 while self._todo and self._may_count():
-                    self._submit_count(self._todo.popleft())
+                    self._submit_count(self._next_chunks())
                 if self._directory.keeps_partials and (self._is_short() or self._is_late()):
                     self._save_ready()
                 if self._may_add():
@@ -181,9 +191,14 @@ class Reduction:
         return root
 
     def _stop(self) -> None:
-        """End what is in flight after an error or Ctrl-C, but let what is being saved be saved."""
+        """After an error or Ctrl-C, let what is being saved be saved.
+
+        Other tasks end with the connection or, in a Ray that the caller keeps, when they are done:
+        `ray.cancel` can crash this process where a task ends at the same time (ray#54785).
+        """
         saves = [ref for ref, task in self._pending.items() if task.job.kind == "save"]
-        task_options.end([ref for ref in self._pending if ref not in saves], let_finish=saves)
+        if saves:
+            ray.wait(saves, num_returns=len(saves), timeout=task_options.END_SECONDS)
 
     def _jobs(self) -> list[Job]:
         """The jobs in flight."""
@@ -195,11 +210,26 @@ class Reduction:
         counting = sum(job.kind == "count" for job in self._jobs())
         if self._is_short():
             return not self._pending  # room comes as saving goes on
+        return counting < self._window()
+
+    def _window(self) -> int:
+        """Most counting tasks in flight. Asked again and again: nodes come and go."""
         window = self._window_limit
         if window is None:
-            # Asked again and again: nodes come and go.
             window = int(ray.cluster_resources().get("CPU", 0)) * TASKS_PER_CPU
-        return counting < max(window, 1)
+        return max(window, 1)
+
+    def _next_chunks(self) -> list[Chunk]:
+        """What the next counting task reads: less and less towards the end, but one chunk."""
+        most = min(self._task_chunks, ceil(len(self._todo) / self._window()))
+        chunks = [self._todo.popleft()]
+        size = chunks[0].bytes
+        while len(chunks) < most:
+            size += self._todo[0].bytes
+            if size > TASK_BYTES or task_options.count_memory(size) > self._memory_per_cpu:
+                break
+            chunks.append(self._todo.popleft())
+        return chunks
 
     def _may_add(self) -> bool:
         if len(self._ready) >= self._fan_in:
@@ -229,17 +259,19 @@ class Reduction:
 
     # -- submitting ------------------------------------------------------------------------------
 
-    def _submit_count(self, chunk: Chunk) -> None:
-        node = Node(frozenset([chunk.index]), Tally())
-        job = Job("count", f"counting {checks.describe(chunk)}", node, chunk=chunk)
-        self._start_count(job, chunk, task_options.count_memory(chunk.bytes))
+    def _submit_count(self, chunks: Sequence[Chunk]) -> None:
+        node = Node(frozenset(chunk.index for chunk in chunks), Tally())
+        more = f" and {len(chunks) - 1} more chunks" if len(chunks) > 1 else ""
+        name = f"counting {checks.describe(chunks[0])}{more}"
+        size = sum(chunk.bytes for chunk in chunks)
+        self._start_count(Job("count", name, node, chunks=chunks), task_options.count_memory(size))
 
-    def _start_count(self, job: Job, chunk: Chunk, memory: int) -> None:
-        results: Any = _count_chunk.options(
+    def _start_count(self, job: Job, memory: int) -> None:
+        results: Any = _count_chunks.options(
             num_returns=1 + self._directory.partitions,
             scheduling_strategy="SPREAD",  # inputs are in no node's object store
-            **task_options.retrying(f"count:{chunk.name}", memory),
-        ).remote(chunk, self._config, self._directory.partitions)
+            **task_options.retrying(f"count:{job.chunks[0].name}", memory),
+        ).remote(job.chunks, self._config, self._directory.partitions)
         job.node.refs = list(results[1:])
         self._pending[results[0]] = Task(job, 0, memory)
 
@@ -307,8 +339,8 @@ class Reduction:
         self._progress.note(
             f"{job.name} ran out of memory; it runs again, asking for {memory / 1e9:.1f} GB"
         )
-        if job.chunk is not None:
-            self._start_count(job, job.chunk, memory)
+        if job.kind == "count":
+            self._start_count(job, memory)
         elif job.kind == "add":
             self._start_add(job, task.part, memory)
         else:
@@ -343,8 +375,7 @@ class Reduction:
         job.waiting -= 1
         if job.kind == "count":
             node.tally, node.size = result
-            if job.chunk is not None:
-                advance(job.chunk.bytes)
+            advance(sum(chunk.bytes for chunk in job.chunks))
             checks.check_pattern_matches(node.tally, ray.get(self._config), at_end=False)
         elif job.kind == "add":
             peak, size = result

@@ -1,4 +1,4 @@
-"""What tasks ask of Ray: memory computed from bytes, retries, where to run, an early end.
+"""What tasks ask of Ray: memory computed from bytes, retries, where to run.
 
 Ray only does bookkeeping with `memory=`: it places work by it and enforces nothing. A request
 that no node can hold would wait for ever, so requests are checked against the nodes first.
@@ -6,7 +6,6 @@ that no node can hold would wait for ever, so requests are checked against the n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from raybpe.errors import ClusterError, TransientError
@@ -22,21 +21,7 @@ BYTES_PER_ADDED_BYTE = 5  # 3 to 4: a table, the same while it grows, and the ro
 SMALLER_CHUNKS = "give a smaller --chunk-size, or nodes with more memory"
 LARGER_NODES = "use nodes with more memory"
 
-END_SECONDS = 5.0  # that an interrupted run waits for its tasks
-
-
-def end(refs: Sequence[Any], let_finish: Sequence[Any] = ()) -> None:
-    """Cancel the tasks of `refs`, and wait a little for all to end.
-
-    Not by force: a driver that shuts down while killed tasks still report may crash within Ray.
-    """
-    import ray
-
-    for ref in refs:
-        ray.cancel(ref)
-    every = [*refs, *let_finish]
-    if every:
-        ray.wait(every, num_returns=len(every), timeout=END_SECONDS, fetch_local=False)
+END_SECONDS = 5.0  # that an interrupted run waits for what its tasks are writing
 
 
 def retrying(name: str, memory: int) -> dict[str, Any]:
@@ -110,13 +95,25 @@ def more_memory(what: str, memory: int, cure: str, node_id: str | None = None) -
     return more if largest is None else min(more, largest)
 
 
+def memory_per_cpu() -> float:
+    """Memory in bytes that each CPU's task can have, where nodes have least; 0 without nodes."""
+    shares = [
+        node["Resources"].get("memory", 0) / node["Resources"]["CPU"] for node in _with_cpus()
+    ]
+    return min(shares, default=0)
+
+
 def _largest_node(node_id: str | None) -> int | None:
     """Memory in bytes that a node (or the one named) gives to tasks; None if none can be seen."""
+    able = _with_cpus() if node_id is None else [n for n in _nodes() if n["NodeID"] == node_id]
+    return max((int(node["Resources"].get("memory", 0)) for node in able), default=None)
+
+
+def _with_cpus() -> list[dict[str, Any]]:
+    return [node for node in _nodes() if node["Resources"].get("CPU", 0) >= 1]
+
+
+def _nodes() -> list[dict[str, Any]]:
     import ray
 
-    nodes = [node for node in ray.nodes() if node["Alive"]]
-    if node_id is not None:
-        able = [node for node in nodes if node["NodeID"] == node_id]
-    else:
-        able = [node for node in nodes if node["Resources"].get("CPU", 0) >= 1]
-    return max((int(node["Resources"].get("memory", 0)) for node in able), default=None)
+    return [node for node in ray.nodes() if node["Alive"]]

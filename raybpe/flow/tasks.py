@@ -25,18 +25,19 @@ if TYPE_CHECKING:
     from raybpe.inputs import Chunk
 
 
-def count_chunk(chunk: Chunk, config: CountConfig, partitions: int) -> tuple[Any, ...]:
-    """(tally, bytes of the tables), and one table per hash partition."""
+def count_chunks(chunks: Sequence[Chunk], config: CountConfig, partitions: int) -> tuple[Any, ...]:
+    """(tally, bytes of the tables), and one table per hash partition, of all chunks together."""
     from raybpe.counts.pretoken_table import PretokenTable
 
     warm_counting(config)
-    table = PretokenTable()
-    try:
-        tally = steps.count_chunk(chunk, config, table)
-    except (RaybpeError, MemoryError):
-        raise
-    except Exception as error:
-        raise RaybpeError(f"counting {checks.describe(chunk)} failed: {error!r}") from error
+    table, tally = PretokenTable(), Tally()
+    for chunk in chunks:
+        try:
+            tally.add(steps.count_chunk(chunk, config, table))
+        except (RaybpeError, MemoryError):
+            raise
+        except Exception as error:
+            raise RaybpeError(f"counting {checks.describe(chunk)} failed: {error!r}") from error
     parts = steps.take_out(table, config, partitions, tally)
     tally.peak_memory_bytes = peak_memory()
     tables = [to_arrow(part) for part in parts]

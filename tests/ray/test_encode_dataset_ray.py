@@ -10,9 +10,9 @@ import pytest
 import raybpe
 from raybpe.config import RunOptions
 from raybpe.errors import ClusterError, InputError
+from raybpe.flow import task_options
 from raybpe.flow.dataset import cluster, encode_dataset
 from raybpe.flow.node_facts import cluster_rows
-from raybpe.inputs import plan_inputs
 from raybpe.tokenizer.tokenizer import Tokenizer
 
 SEPARATOR = "<|endoftext|>"
@@ -69,16 +69,15 @@ def test_a_shard_that_only_its_node_has_is_an_error(
         encode(tokenizer, sample_file, tmp_path / "t", "ray")
 
 
-def test_a_lost_worker_is_a_cluster_error(sample_file: Path) -> None:
+def test_a_lost_worker_is_a_cluster_error(
+    tokenizer: Tokenizer, sample_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import ray
 
-    @ray.remote(max_retries=0)
-    def die() -> None:
-        os._exit(1)
-
-    (chunk,) = plan_inputs([str(sample_file)], chunk_bytes=10**9).chunks
-    with pytest.raises(ClusterError, match=r"sample\.txt"):
-        cluster._result(die.remote(), 0, chunk)
+    monkeypatch.setattr(task_options, "MAX_RETRIES", 0)
+    monkeypatch.setattr(cluster, "encode_shard", ray.remote(lambda *_: os._exit(1)))
+    with pytest.raises(ClusterError, match=r"sample\.txt.* lost its process again and again"):
+        encode(tokenizer, sample_file, tmp_path / "t", "ray")
 
 
 def test_every_node_answers() -> None:

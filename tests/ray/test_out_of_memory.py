@@ -49,7 +49,7 @@ def text(tmp_path: Path, sample_text: Any) -> str:
 def test_more_is_asked_for(ray_local: Any, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = flow.count([text], CONFIG, RunOptions(executor="local", progress="none"))
     size = 3 * task_options.WORKER_BYTES  # reached when doubled twice
-    monkeypatch.setattr(reduction, "_count_chunk", needing(tasks.count_chunk, size))
+    monkeypatch.setattr(reduction, "_count_chunks", needing(tasks.count_chunks, size))
     monkeypatch.setattr(reduction, "_add_counts", needing(tasks.add_counts, size))
     told = io.StringIO()
     monkeypatch.setattr("sys.stderr", told)
@@ -62,7 +62,7 @@ def test_more_is_asked_for(ray_local: Any, text: str, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("name", "cure"), [("count_chunk", "--chunk-size"), ("add_counts", "nodes with more memory")]
+    ("name", "cure"), [("count_chunks", "--chunk-size"), ("add_counts", "nodes with more memory")]
 )
 def test_all_of_a_node_is_the_most(
     ray_local: Any, text: str, name: str, cure: str, monkeypatch: pytest.MonkeyPatch

@@ -143,6 +143,32 @@ def test_few_tasks_are_in_flight_and_tables_stay_away(
     assert not any(fetched)
 
 
+def test_tasks_take_fewer_chunks_towards_the_end_and_where_memory_is_short(
+    ray_local: Any, text: str, expected: dict[str, bytes], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    taken: list[int] = []
+    real = Reduction._submit_count
+
+    def counting(self: Reduction, chunks: Any) -> None:
+        taken.append(len(chunks))
+        real(self, chunks)
+
+    monkeypatch.setattr(Reduction, "_submit_count", counting)
+    flow.train([text], CONFIG, options(output=str(tmp_path / "out")))
+    assert taken == [4, 4, 3, 2, 1, 1, 1, 1]
+    assert files(tmp_path / "out") == expected
+    taken.clear()
+    monkeypatch.setattr(reduction, "TASK_BYTES", 70_000)
+    flow.count([text], GPT2, options())
+    assert sum(taken) == 17
+    assert max(taken) == 2
+    taken.clear()
+    monkeypatch.setattr(task_options, "memory_per_cpu", lambda: 10**6)
+    flow.count([text], GPT2, options())
+    assert taken == [1] * 17
+
+
 def test_partials_resume_and_nothing_is_counted_twice(
     ray_local: Any,
     text: str,
@@ -152,7 +178,7 @@ def test_partials_resume_and_nothing_is_counted_twice(
 ) -> None:
     output = str(tmp_path / "out")
     with monkeypatch.context() as patch:
-        patch.setattr(Reduction, "_wait", dying(Reduction._wait, 14))
+        patch.setattr(Reduction, "_wait", dying(Reduction._wait, 7))
         with pytest.raises(KeyboardInterrupt):
             flow.train([text], CONFIG, options(output=output, save_seconds=0.0, fan_in=3))
     partials = list((tmp_path / "out" / FOLDER).glob("partial-*"))
@@ -169,7 +195,7 @@ def test_counting_to_a_file_resumes_too(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # where workers are not
     with monkeypatch.context() as patch:
-        patch.setattr(Reduction, "_wait", dying(Reduction._wait, 14))
+        patch.setattr(Reduction, "_wait", dying(Reduction._wait, 7))
         with pytest.raises(KeyboardInterrupt):
             flow.count([text], GPT2, options(output="c.arrow", save_seconds=0.0, fan_in=3))
     assert list((tmp_path / f".c.arrow{FOLDER}").glob("partial-*"))
@@ -188,7 +214,7 @@ def test_other_executor_goes_on(
 ) -> None:
     output = str(tmp_path / "out")
     with monkeypatch.context() as patch:
-        patch.setattr(Reduction, "_wait", dying(Reduction._wait, 14))
+        patch.setattr(Reduction, "_wait", dying(Reduction._wait, 7))
         with pytest.raises(KeyboardInterrupt):
             flow.train([text], CONFIG, options(output=output, save_seconds=0.0))
     result = flow.train([text], CONFIG, options(output=output, executor="local"))
@@ -358,7 +384,7 @@ def test_settings_of_an_unfinished_run_hold_here_too(
 ) -> None:
     output = str(tmp_path / "out")
     with monkeypatch.context() as patch:
-        patch.setattr(Reduction, "_wait", dying(Reduction._wait, 14))
+        patch.setattr(Reduction, "_wait", dying(Reduction._wait, 7))
         with pytest.raises(KeyboardInterrupt):
             flow.train([text], CONFIG, options(output=output, save_seconds=0.0))
     with pytest.raises(UsageError, match="vocab size was 600, is 700"):

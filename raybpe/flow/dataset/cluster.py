@@ -84,4 +84,5 @@ def encode_shards(
                 )
             done(index, chunk, shard)
     finally:
-        task_options.end(list(pending))
+        if pending:  # an interrupt: what is being written need not be encoded again
+            ray.wait(list(pending), num_returns=len(pending), timeout=task_options.END_SECONDS)
