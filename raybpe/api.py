@@ -19,6 +19,7 @@ from raybpe.config import (
     TieBreak,
 )
 from raybpe.errors import UsageError
+from raybpe.given import path, several
 from raybpe.settings import count_config, run_options, train_config
 
 Path = str | os.PathLike[str]
@@ -286,11 +287,12 @@ def gather_counts(counts: AnyCounts | Sequence[AnyCounts]) -> Counts:
     if isinstance(counts, Mapping):
         return Counts.from_mapping(counts)
     if isinstance(counts, (str, os.PathLike)):
-        return Counts.load(os.fspath(counts))
-    several = [gather_counts(one) for one in counts]
-    if not several:
+        return Counts.load(counts)
+    wanted = "Counts, a path, a mapping, or a list of these"
+    parts = [gather_counts(one) for one in several("counts", counts, wanted)]
+    if not parts:
         raise UsageError("there are no counts to train from")
-    return several[0] if len(several) == 1 else Counts.sum(several)
+    return parts[0] if len(parts) == 1 else Counts.sum(parts)
 
 
 def counting_of(counts: Counts, given: Mapping[str, Any]) -> CountConfig:
@@ -319,10 +321,12 @@ def counting_of(counts: Counts, given: Mapping[str, Any]) -> CountConfig:
 
 
 def _paths(inputs: Inputs) -> list[str]:
-    several = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
-    if not several:
+    if isinstance(inputs, (str, os.PathLike)):
+        return [path("the input", inputs)]
+    paths = several("inputs", inputs, "a path or URI (str or os.PathLike), or a list of them")
+    if not paths:
         raise UsageError("there is no input; give files, folders, globs or URIs")
-    return [os.fspath(one) for one in several]
+    return [path("an input", one) for one in paths]
 
 
 def _refuse_one_text(texts: object) -> None:

@@ -2,7 +2,8 @@
 
     RaybpeError                 something the reader of the message can act on
     ├── UsageError              an option, argument or combination of them is wrong (exit code 2)
-    │   └── PatternError        a pretokenization pattern cannot be read; holds `.position`
+    │   ├── PatternError        a pretokenization pattern cannot be read; holds `.position`
+    │   └── ArgumentTypeError   an argument has the wrong type; a TypeError as well
     ├── InputError              text that cannot be read or used; names file and byte offset
     │   ├── InvalidUtf8Error    bytes that are not UTF-8, under the policy `error`
     │   └── ChangedInputError   an input is not what the plan or the earlier run saw
@@ -41,6 +42,10 @@ class PatternError(UsageError):
 
     def __reduce__(self) -> tuple[type, tuple[str, int | None]]:
         return type(self), (str(self), self.position)
+
+
+class ArgumentTypeError(UsageError, TypeError):
+    """An argument has the wrong type."""
 
 
 class InputError(RaybpeError):

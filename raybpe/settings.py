@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, cast
 
+from raybpe import given
 from raybpe.config import (
     DEFAULT_CHUNK_BYTES,
     DEFAULT_SPECIAL_TOKENS,
@@ -43,8 +44,8 @@ def parse_size(text: str | int) -> int:
     >>> parse_size("64MB"), parse_size("1 KiB"), parse_size("7B")
     (64000000, 1024, 7)
     """
-    if isinstance(text, int):
-        return text
+    if not isinstance(text, str):
+        return given.whole_number("chunk_size", text)
     match = _SIZE.fullmatch(text.strip())
     if not match:
         raise UsageError(f"cannot read the size {text!r}; write for example 64MB, 1MiB, 4k or 512")
@@ -55,9 +56,9 @@ def parse_size(text: str | int) -> int:
     return int(size)
 
 
-def _check_choices(**given: Any) -> None:
-    for name, value in given.items():
-        if value is not None and value not in CHOICES[name]:
+def _check_choices(**chosen: Any) -> None:
+    for name, value in chosen.items():
+        if value not in CHOICES[name]:
             raise UsageError(
                 f"{name.replace('_', '-')} {value!r} is not one of {', '.join(CHOICES[name])}"
             )
@@ -76,12 +77,15 @@ def count_config(
 
     _check_choices(invalid_utf8=invalid_utf8)
     check_in_order(special_tokens)
+    special_tokens = [] if special_tokens is None else given.special_tokens(special_tokens)
+    if max_pretoken_length is not None:
+        max_pretoken_length = given.whole_number("max_pretoken_length", max_pretoken_length)
     resolved = resolve_pattern(pattern)
     check(resolved.regex)
     return CountConfig(
         pattern=resolved.regex,
         pattern_name=resolved.name,
-        special_tokens=tuple(special_tokens or ()),
+        special_tokens=tuple(special_tokens),
         invalid_utf8=cast(InvalidUtf8, invalid_utf8),
         max_pretoken_length=max_pretoken_length,
     )
@@ -101,20 +105,27 @@ def train_config(
     strict: bool = False,
 ) -> TrainConfig:
     """Apply the preset; choices that are given win over it."""
-    _check_choices(tie_break=tie_break, byte_order=byte_order, special_tokens_at=special_tokens_at)
+    chosen = {
+        "tie_break": tie_break,
+        "byte_order": byte_order,
+        "special_tokens_at": special_tokens_at,
+    }
+    _check_choices(**{name: value for name, value in chosen.items() if value is not None})
+    if min_frequency is not None:
+        min_frequency = given.whole_number("min_frequency", min_frequency)
+    if max_token_length is not None:
+        max_token_length = given.whole_number("max_token_length", max_token_length)
     choices = apply_preset(
-        compat,
-        tie_break=tie_break,
-        byte_order=byte_order,
-        special_tokens_at=special_tokens_at,
+        given.text("compat", compat),
         min_frequency=min_frequency,
+        **chosen,
     )
     return TrainConfig(
-        vocab_size=vocab_size,
+        vocab_size=given.whole_number("vocab_size", vocab_size),
         counting=counting,
         max_token_length=max_token_length,
-        min_pretoken_count=min_pretoken_count,
-        strict=strict,
+        min_pretoken_count=given.whole_number("min_pretoken_count", min_pretoken_count),
+        strict=given.flag("strict", strict),
         **choices,
     )
 
@@ -135,20 +146,24 @@ def run_options(
 ) -> RunOptions:
     """Options of a run, with sizes as people write them."""
     _check_choices(executor=executor, progress=progress, documents=documents)
+    if address is not None:
+        given.text("address", address)
     if address is not None and executor == "local":
         raise UsageError("--address names a Ray cluster, but --executor is local; drop one of them")
-    if output is not None and not os.fspath(output):
+    if output is not None:
+        output = given.path("output", output)
+    if output == "":
         raise UsageError("the output is empty; name a folder")
     return RunOptions(
         executor=executor,  # type: ignore[arg-type]
         address=address,
-        workers=workers,
+        workers=None if workers is None else given.whole_number("workers", workers),
         chunk_bytes=parse_size(chunk_size),
-        fan_in=fan_in,
-        output=None if output is None else os.fspath(output),
-        resume=resume,
-        verify=verify,
+        fan_in=given.whole_number("fan_in", fan_in),
+        output=output,
+        resume=given.flag("resume", resume),
+        verify=given.flag("verify", verify),
         progress=progress,  # type: ignore[arg-type]
         documents=documents,  # type: ignore[arg-type]
-        field=field,
+        field=given.text("field", field),
     )

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from raybpe import given
 from raybpe.config import CountConfig
 from raybpe.counts.arrow import SCHEMA, from_arrow, to_arrow
 from raybpe.counts.columns import Columns, concatenate, exact_sum, take
@@ -75,6 +76,8 @@ class Counts:
             UsageError: a key is neither text nor bytes, or a count is not a number from 0 up.
             CapacityError: a count passes 2**63 - 1.
         """
+        if not isinstance(mapping, Mapping):
+            raise given.wrong_type("mapping", mapping, "a mapping from pretokens to counts")
         summed: dict[bytes, int] = {}
         for key, value in mapping.items():
             pretoken = _as_bytes(key)
@@ -104,7 +107,7 @@ class Counts:
         """
         from raybpe.counts.counts_file import load_counts
 
-        return load_counts(os.fspath(path))
+        return load_counts(given.path("the counts file", path))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a counts file; the path holds the old file or the whole new one at any time.
@@ -114,7 +117,7 @@ class Counts:
         """
         from raybpe.counts.counts_file import save_counts
 
-        save_counts(self, os.fspath(path))
+        save_counts(self, given.path("the counts file", path))
 
     @classmethod
     def sum(cls, several: Iterable[Counts]) -> Counts:
@@ -126,7 +129,10 @@ class Counts:
         """
         from raybpe.counts.pretoken_table import PretokenTable
 
-        counts = list(several)
+        counts = given.several("several", several, "a list of Counts")
+        for one in counts:
+            if not isinstance(one, Counts):
+                raise given.wrong_type("each of several", one, "Counts")
         if not counts:
             raise CountsError("there are no counts to add; give at least one")
         first = counts[0]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from raybpe import storage
+from raybpe import given, storage
 from raybpe.errors import FormatError, UsageError
 from raybpe.filesystems import is_local, local_path, shown, split_query
 
@@ -21,7 +21,7 @@ def local_target(path: str | os.PathLike[str]) -> Path:
     Raises:
         UsageError: it is not on this machine.
     """
-    name = os.fspath(path)
+    name = given.path("path", path)
     if not is_local(name):
         raise UsageError(
             f"cannot write a tokenizer to {shown(name)}: only training writes to URIs; write to a "

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from raybpe import given
 from raybpe.errors import FormatError, RaybpeError
 from raybpe.filesystems import is_local, local_path, shown
 from raybpe.formats.files import collector_paused
@@ -53,7 +54,7 @@ def read_tokenizer(
     Raises:
         FormatError: unreadable, damaged, or not byte-level BPE; names the file and the place.
     """
-    name = os.fspath(path)
+    name = given.path("path", path)
     if is_local(name):
         return _read_here(Path(local_path(name)), pattern, special_tokens)
     with copied(name) as copy:

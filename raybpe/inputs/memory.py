@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from raybpe.block import Block
 from raybpe.errors import InputError
+from raybpe.given import items
 from raybpe.inputs.arrow_columns import array_blocks, find_column
 from raybpe.inputs.documents import ReadStats, pack
 from raybpe.inputs.pieces import READ_BYTES
@@ -53,7 +54,7 @@ def iterator_blocks(
 def _packed(texts: Iterable[Any], stats: ReadStats) -> Iterator[Block]:
     batch: list[bytes] = []
     size = 0
-    for number, text in enumerate(texts):
+    for number, text in enumerate(items("texts", texts, "an iterable of texts, or a data set")):
         if isinstance(text, str):
             # A lone surrogate becomes bytes that are not UTF-8: the policy decides about them.
             document = text.encode("utf-8", "surrogatepass")

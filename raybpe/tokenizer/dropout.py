@@ -60,7 +60,7 @@ class DropoutEncoder:
         Raises:
             UsageError: `dropout` is no probability.
         """
-        if not 0 <= dropout <= 1:
+        if not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
             raise UsageError(f"dropout={dropout!r} must be a probability, from 0 to 1")
         random = Random(seed)
         data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text

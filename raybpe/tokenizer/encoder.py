@@ -20,6 +20,7 @@ import regex
 from raybpe.block import PADDING_BYTES, Block
 from raybpe.cores import cores
 from raybpe.errors import UsageError
+from raybpe.given import wrong_type
 from raybpe.kernels import entries
 from raybpe.kernels.encode_state import SLACK
 from raybpe.kernels.entries import first_invalid
@@ -298,9 +299,12 @@ def text_bytes(text: bytes | npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """The bytes of what gives them as a buffer, where they lie if they are in one piece.
 
     Raises:
-        UsageError: its items are wider than a byte, so that it is no text.
+        UsageError: it gives no bytes, or its items are wider, so that it is no text.
     """
-    view = memoryview(text)  # type: ignore[arg-type]  # mypy knows no arrays as buffers
+    try:
+        view = memoryview(text)  # type: ignore[arg-type]  # mypy knows no arrays as buffers
+    except TypeError:
+        raise wrong_type("a text", text, "str or bytes") from None
     if view.itemsize != 1:
         raise UsageError(
             f"a text is str or bytes; items of {view.itemsize} bytes each (format "
@@ -345,7 +349,7 @@ def _groups(texts: Sequence[str | bytes]) -> Iterator[Sequence[str | bytes]]:
     """Runs of texts of about GROUP_BYTES together."""
     first = size = 0
     for index, text in enumerate(texts):
-        size += len(text)
+        size += len(text if isinstance(text, str) else text_bytes(text))
         if size >= GROUP_BYTES:
             yield texts[first : index + 1]
             first, size = index + 1, 0

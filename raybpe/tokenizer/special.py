@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping
 from typing import Literal
 
 from raybpe.errors import UsageError
+from raybpe.given import several
+from raybpe.given import text as checked_text
 
 SpecialChoice = Literal["all"] | Collection[str]
 
@@ -24,10 +26,8 @@ def choose_specials(
     Raises:
         UsageError: `text` holds a disallowed special token.
     """
-    for name, choice in (("allowed_special", allowed), ("disallowed_special", disallowed)):
-        if isinstance(choice, str) and choice != "all":
-            raise UsageError(f'{name}={choice!r} must be "all" or a set of special tokens')
-    allowed = allowed if isinstance(allowed, str) else set(allowed)
+    allowed = _checked("allowed_special", allowed)
+    disallowed = _checked("disallowed_special", disallowed)
     chosen = None if allowed == "all" else tuple(t for t in declared if t in allowed)
     if disallowed:
         refused = set(declared) - set(allowed) if disallowed == "all" else set(disallowed)
@@ -44,3 +44,12 @@ def choose_specials(
                 "disallowed_special=()"
             )
     return chosen
+
+
+def _checked(name: str, choice: SpecialChoice) -> Literal["all"] | set[str]:
+    if choice == "all":
+        return "all"
+    if isinstance(choice, str):
+        raise UsageError(f'{name}={choice!r} must be "all" or a set of special tokens')
+    tokens = several(name, choice, '"all" or a set of special tokens')
+    return {checked_text(f"each of {name}", token) for token in tokens}

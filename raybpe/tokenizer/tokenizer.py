@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from raybpe.errors import UsageError
+from raybpe.given import items, several, wrong_type
 from raybpe.tokenizer.special import SpecialChoice, choose_specials
 from raybpe.tokenizer.stream import DecodeStream
 from raybpe.tokenizer.text import decode_text, unit_starts
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from raybpe.tokenizer.dropout import DropoutEncoder
     from raybpe.tokenizer.encoder import Encoder
 
+_TEXTS = "several texts (str or bytes)"
 _IDS_AT_A_TIME = 1 << 20  # of an array that is decoded
 
 
@@ -162,7 +164,7 @@ class Tokenizer:
         """Ids of each text; `threads` None takes all cores where it pays."""
         if isinstance(texts, str):
             raise UsageError("encode_batch takes several texts; a single one is for encode")
-        return self._encoder.encode_batch(list(texts), threads=threads)
+        return self._encoder.encode_batch(several("texts", texts, _TEXTS), threads=threads)
 
     def encode_iterable(self, texts: Iterable[str | bytes]) -> Iterator[int]:
         """Ids of the joined texts, one by one, in memory set by one text.
@@ -170,7 +172,9 @@ class Tokenizer:
         Up to 64 kB of text are gathered before the first id comes. Only a pattern that runs on the
         `regex` package needs more, when special tokens are further apart.
         """
-        return self._encoder.encode_iterable(texts)
+        if isinstance(texts, (bytes, bytearray)):
+            raise wrong_type("texts", texts, _TEXTS)
+        return self._encoder.encode_iterable(items("texts", texts, _TEXTS))
 
     def encode_to_numpy(
         self, text: str | bytes | npt.NDArray[np.uint8], *, threads: int | None = None
@@ -225,11 +229,12 @@ class Tokenizer:
         self, batch: Iterable[Iterable[int] | npt.NDArray[Any]], errors: str = "replace"
     ) -> list[str]:
         """Text of each sequence of ids."""
-        return [self.decode(ids, errors) for ids in batch]
+        several_ids = items("batch", batch, "several sequences of ids")
+        return [self.decode(ids, errors) for ids in several_ids]
 
     def decode_with_offsets(self, ids: Iterable[int]) -> tuple[str, list[int]]:
         """Text, and for each id the index of the character that holds its first byte."""
-        tokens = [self.decode_bytes([number]) for number in ids]
+        tokens = [self.decode_bytes([one]) for one in items("ids", ids, "several integers")]
         data = b"".join(tokens)
         starts = np.cumsum([0, *map(len, tokens)])[:-1]
         places = np.searchsorted(unit_starts(data), starts, side="right") - 1

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from raybpe.config import MAX_VOCAB_SIZE, check_in_order
 from raybpe.errors import FormatError
+from raybpe.given import items, several, wrong_type
 
 Merges = Iterable[tuple[bytes, bytes]] | npt.NDArray[np.integer[Any]]
 SpecialTokens = Sequence[str] | Mapping[str, int]  # no set: ids follow the order
@@ -76,7 +77,10 @@ class Vocabulary:
                 columns = _columns(rows, self.tokens)[:2]
                 rows = _merge_ids(list(zip(*columns, strict=True)), known)
         else:
-            rows = _merge_ids([tuple(merge) for merge in merges], known)
+            pairs = several("merges", merges, "a list of pairs of bytes")
+            rows = _merge_ids(
+                [tuple(items("a merge", pair, "two tokens")) for pair in pairs], known
+            )
         self.merge_ids: npt.NDArray[np.int32] = rows
         _refuse_repetition(self.merge_ids, self.tokens)
 
@@ -118,6 +122,8 @@ class Vocabulary:
 
 def _check_tokens(tokens: Mapping[Any, Any]) -> None:
     """Refuse what is not {small non-negative int: non-empty bytes}."""
+    if not isinstance(tokens, Mapping):
+        raise wrong_type("vocab", tokens, "a mapping from ids to bytes")
     if not tokens:
         raise FormatError("the vocabulary is empty; a byte-level vocabulary holds all 256 bytes")
     if (
@@ -145,7 +151,8 @@ def _place_specials(tokens: dict[int, bytes], given: SpecialTokens | None) -> di
     if given is None:
         return {}
     check_in_order(given, FormatError)
-    texts = list(given)
+    form = "a list of texts, or a mapping from text to id"
+    texts: list[Any] = list(items("special_tokens", given, form))
     for text in texts:
         if not isinstance(text, str) or not text:
             raise FormatError(f"{text!r} is not a special token; give each one some text")
