@@ -52,7 +52,8 @@ from raybpe.flow.run_directory import RunDirectory
 
 uri, output, executor, documents = sys.argv[1:]
 config = count_config()
-options = run_options(executor=executor, documents=documents, progress="none")
+address = "local" if executor == "ray" else None
+options = run_options(executor=executor, address=address, documents=documents, progress="none")
 with executor_for(options, progress_for("none")) as runner:
     directory = RunDirectory.open([uri], None, config, options, runner)
     counted = runner.count(directory, config)

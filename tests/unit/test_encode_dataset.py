@@ -113,6 +113,35 @@ def test_documents_keep_their_order_with_eot_between(tokenizer: Tokenizer, tmp_p
     assert flat(tokenizer, nothing) == [i for text in in_order for i in tokenizer.encode(text)]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"one{SEPARATOR}two, 2{SEPARATOR}",
+        f"{SEPARATOR}one {SEPARATOR} two{SEPARATOR}\n",
+        f"a{SEPARATOR}{SEPARATOR}{SEPARATOR}b{SEPARATOR}{SEPARATOR}",
+        SEPARATOR,
+    ],
+)
+@pytest.mark.parametrize("chunk", [1, 3, 11, 10**6])
+def test_documents_are_counted_alike_in_every_form(
+    tokenizer: Tokenizer, tmp_path: Path, text: str, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("raybpe.inputs.pieces.READ_BYTES", 16)
+    path = tmp_path / "text.txt"
+    path.write_text(text)
+    counted = set()
+    for form in ("npy", "bin", "parquet"):
+        folder = encode(tokenizer, path, tmp_path / form, chunk=chunk, format=form,
+                        eot_token=SEPARATOR)  # fmt: skip
+        index = json.loads((folder / "index.json").read_text())
+        counted.add(sum(shard["documents"] for shard in index["shards"]))
+        ids = tokenizer.encode(text)
+        ends_in_one = form == "parquet" and text.endswith(SEPARATOR)  # rows have it between them
+        assert flat(tokenizer, folder) == (ids[:-1] if ends_in_one else ids)
+    documents = text.split(SEPARATOR)
+    assert counted == {len(documents) - (documents[-1] == "")}
+
+
 @pytest.mark.parametrize("chunk", [1, 5, 10**6])
 def test_lines(tokenizer: Tokenizer, tmp_path: Path, chunk: int) -> None:
     text = tmp_path / "lines.txt"

@@ -18,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from raybpe.block import Block
+from raybpe.flow.dataset.cutters import DocumentCutter, TextCutter
 from raybpe.inputs import Chunk, Cutter, Part, read_blocks
-from raybpe.inputs.pieces import Bytes, LineCutter
+from raybpe.inputs.pieces import LineCutter
 from raybpe.inputs.plan import split_bytes
 from raybpe.pretokenize import pretokenizer
 from raybpe.tokenizer.tokenizer import Tokenizer
@@ -109,10 +110,11 @@ def encode_unit(unit: Unit, tokenizer: Tokenizer, config: EncodeConfig) -> Itera
             if in_rows:
                 yield Piece(_as(ids, config), ends, len(ends), size)
                 continue
-            begins = len(ends) - block.continued
-            documents = begins
+            documents = len(ends) - block.continued
             if config.eot_id is not None:
-                documents += int((ids == config.eot_id).sum())
+                # One that ends a text, where no piece of it ends but the last, begins nothing.
+                found = np.flatnonzero(ids == config.eot_id)
+                documents += len(found) - int(np.isin(found + 1, ends).sum())
                 skip = 1 if block.continued or first else 0
                 places = np.concatenate([np.zeros(1, np.int64), ends[:-1]])[skip:]
                 if len(places):
@@ -136,33 +138,8 @@ def _as(ids: npt.NDArray[np.generic], config: EncodeConfig) -> npt.NDArray[np.ui
 def _cutter(part: Part, tokenizer: Tokenizer, config: EncodeConfig) -> Cutter:
     if config.format == "parquet":
         return LineCutter() if part.documents == "lines" else DocumentCutter(config.eot_token)
-    return pretokenizer(tokenizer.pattern, tuple(tokenizer.special_tokens))
-
-
-class DocumentCutter:
-    """Cuts a text after each end-of-text token, so that what lies between is whole documents."""
-
-    def __init__(self, eot_token: str | None) -> None:
-        self.special_tokens = () if eot_token is None else (eot_token,)
-        self.mark = None if eot_token is None else eot_token.encode()
-
-    def next_cut(self, data: Bytes, position: int, end: int, final: bool) -> int | None:
-        """First document start at or after `position`."""
-        if position == 0:
-            return 0
-        if self.mark is not None:
-            base = max(0, position - len(self.mark))
-            found = data[base:end].tobytes().find(self.mark)
-            if found >= 0:
-                return base + found + len(self.mark)
-        return end if final else None
-
-    def last_cut(self, data: Bytes, start: int, end: int) -> int | None:
-        """Place after the last end-of-text token."""
-        if self.mark is None:
-            return None
-        found = data[start:end].tobytes().rfind(self.mark)
-        return None if found < 0 else start + found + len(self.mark)
+    cutter = pretokenizer(tokenizer.pattern, tuple(tokenizer.special_tokens))
+    return cutter if config.eot_token is None else TextCutter(cutter, config.eot_token)
 
 
 def split_documents(block: Block, eot_token: str | None) -> Block:
