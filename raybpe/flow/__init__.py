@@ -1,8 +1,8 @@
 """The flow of a training, and everything that knows Ray.
 
 `train` tells the story; `steps` are the pure functions it is made of; `local` and the Ray
-executor (`cluster`, `submit`, `tasks`, `merge_actor`) run them; `run_directory` is what survives a
-kill; `progress` is what a user sees meanwhile.
+executor (`cluster`, `reduction`, `tasks`, `merge_actor`) run them; `run_directory` is what survives
+a kill; `progress` is what a user sees meanwhile.
 """
 
 from raybpe.flow.count import count, count_from_iterator

@@ -12,6 +12,7 @@ import ray
 from raybpe.config import CountConfig, RunOptions, TrainConfig
 from raybpe.counts.arrow import from_arrow, to_arrow
 from raybpe.counts.columns import Columns
+from raybpe.errors import ClusterError
 from raybpe.flow import task_errors, task_options
 from raybpe.flow.connect import connected
 from raybpe.flow.executor import Counted
@@ -21,6 +22,7 @@ from raybpe.flow.progress import Progress
 from raybpe.flow.reduction import Reduction
 from raybpe.flow.run_directory import RunDirectory
 from raybpe.flow.steps import Merged
+from raybpe.flow.waiting import wait_for_one
 from raybpe.flow.warm import COUNTING, MESSAGE, needs_compiling
 
 SLICE_SECONDS = 0.5  # of merging, between two looks at progress and Ctrl-C
@@ -69,7 +71,7 @@ class RayExecutor:
                 directory,
                 config,
                 self.progress,
-                window=self.options.workers,
+                workers=self.options.workers,
                 fan_in=self.options.fan_in,
                 save_seconds=self.options.save_seconds,
             )
@@ -84,13 +86,12 @@ class RayExecutor:
             refs = [ray.put(to_arrow(columns)) for columns in counted.columns()]
         columns = [part for ref in refs for part in from_arrow(ray.get(ref))]
         rows = sum(len(part.counts) for part in columns)
-        memory = task_options.merge_memory(sum(len(part.data) for part in columns), rows)
+        size = sum(len(part.data) for part in columns)
+        memory = task_options.merge_memory(size, rows, config.max_merges)
         del columns
         here = ray.get_runtime_context().get_node_id()
-        cure = "leave out rare pretokens with --min-pretoken-count, or use a larger machine here"
-        task_options.check_feasible(
-            f"merging over {rows:,} unique pretokens", memory, cure, node_id=here
-        )
+        what = f"merging over {rows:,} unique pretokens"
+        task_options.check_feasible(what, memory, task_options.FEWER_PRETOKENS, here)
         actor: Any = (
             ray.remote(MergeActor)
             .options(
@@ -102,19 +103,26 @@ class RayExecutor:
             .remote(config)
         )
         try:
-            return self._merge(actor, refs, config)
+            wanted = f"{what} asks for {memory / 1e9:.1f} GB of memory on this node"
+            return self._merge(actor, refs, config, wanted)
         except ray.exceptions.RayError as error:
+            if task_errors.ran_out_of_memory(error):
+                cure = task_options.FEWER_PRETOKENS
+                raise ClusterError(f"{what} ran out of memory: {cure}") from error
             raise task_errors.as_own("merging", error) from error
         finally:
             ray.kill(actor)
 
-    def _merge(self, actor: Any, refs: Sequence[Any], config: TrainConfig) -> Merged:
+    def _merge(self, actor: Any, refs: Sequence[Any], config: TrainConfig, wanted: str) -> Merged:
+        def value(ref: Any) -> Any:
+            return ray.get(wait_for_one([ref], lambda: wanted, self.progress))
+
         with self.progress.stage("merge", config.max_merges, "merges") as stage:
             finished = False
             while not finished:
-                done, finished = ray.get(actor.advance.remote(SLICE_SECONDS, *refs))
+                done, finished = value(actor.advance.remote(SLICE_SECONDS, *refs))
                 stage.reach(done)
-            result: Merged = ray.get(actor.result.remote(*refs))
+            result: Merged = value(actor.result.remote(*refs))
             return result
 
     def describe(self) -> dict[str, Any]:

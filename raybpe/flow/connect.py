@@ -53,15 +53,19 @@ def connected(options: RunOptions, progress: Progress, reason: str | None) -> It
 
     why = f" ({reason})" if reason else ""
     if ray.is_initialized():
+        if options.address not in (None, "auto"):
+            _check_is_in_use(options.address)
         with _own_errors():
             progress.note(f"using the Ray of this process{why}: {_size()}")
             yield
         return
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # Tasks beside the one whose error ends the run may fail as well; one error is enough.
-    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
-    # A task that ran out of memory runs again with more (`reduction`), not for ever as it is.
-    os.environ.setdefault("RAY_task_oom_retries", "0")
+    with _environment():
+        yield from _connected(options, progress, why)
+
+
+def _connected(options: RunOptions, progress: Progress, why: str) -> Iterator[None]:
+    import ray
+
     address = options.address or os.environ.get("RAY_ADDRESS")
     try:
         with _same_answer_to_sigterm():
@@ -84,6 +88,37 @@ def connected(options: RunOptions, progress: Progress, reason: str | None) -> It
         # shutting it down before that may crash.
         if ray.is_initialized():
             ray.shutdown()
+
+
+def _check_is_in_use(address: str) -> None:
+    """Refuse an address when this process uses another Ray already; it can use but one."""
+    import ray
+
+    used = ray.get_runtime_context().gcs_address
+    if address != used:
+        raise ClusterError(
+            f"this process already uses the Ray at {used}, not {address}: leave out --address, or "
+            "call ray.shutdown() first"
+        )
+
+
+@contextmanager
+def _environment() -> Iterator[None]:
+    """What Ray reads when it connects, where the user says nothing; taken back afterwards."""
+    wanted = {
+        "RAY_USAGE_STATS_ENABLED": "0",
+        # Tasks beside the one whose error ends the run may fail as well; one error is enough.
+        "RAY_IGNORE_UNHANDLED_ERRORS": "1",
+        # A task that ran out of memory runs again with more (`reduction`), not for ever as it is.
+        "RAY_task_oom_retries": "0",
+    }
+    added = {name: value for name, value in wanted.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
 
 
 @contextmanager

@@ -68,14 +68,14 @@ class LocalExecutor:
             tally.add(partial.tally)
         # One after the other: they may be more than fits into memory.
         saved = (part for partial in partials for part in partial.columns())
-        columns = _sum(tables, saved, config, tally)
+        parts = _sum(tables, saved, config, directory.partitions, tally)
         late = perf_counter() - began > END_SHARE * self.save_seconds
         if directory.keeps_partials and unsaved and late:  # the merge loop may take long
-            directory.save_partial([chunk.index for chunk in plan.chunks], [columns], tally)
+            directory.save_partial([chunk.index for chunk in plan.chunks], parts, tally)
         tally.peak_memory_bytes = max(tally.peak_memory_bytes, peak_memory())
         return Counted(
             tally,
-            [columns],
+            parts,
             directory.sources,
             resumed_chunks=len(directory.covered_before),
         )
@@ -124,9 +124,9 @@ def count_texts(
         blocks = iterator_blocks(texts, stats, field)
         tally = steps.count_blocks(blocks, config, table, stage.advance)
     tally.nulls, tally.byte_order_marks = stats.nulls, stats.byte_order_marks
-    columns = _sum([table], [], config, tally)
+    parts = _sum([table], [], config, 1, tally)
     checks.check_pattern_matches(tally, config, at_end=True)
-    return Counted(tally, [columns])
+    return Counted(tally, parts)
 
 
 class _Stopped(Exception):
@@ -222,7 +222,7 @@ class _Crew:
             checks.check_pattern_matches(tally, self.config, at_end=False)
             late = perf_counter() - began > self.save_seconds
             if self.directory.keeps_partials and (late or table.memory_bytes > self.spill_bytes):
-                parts = steps.take_out(table, self.config, 1, tally)
+                parts = steps.take_out(table, self.config, self.directory.partitions, tally)
                 self.directory.save_partial([one.index for one in mine], parts, tally)
                 table, tally, mine = PretokenTable(), Tally(), []
                 began = perf_counter()
@@ -251,9 +251,13 @@ class _Crew:
 
 
 def _sum(
-    tables: list[PretokenTable], more: Iterable[Columns], config: CountConfig, tally: Tally
-) -> Columns:
-    """Add tables pairwise, side by side, then rows that partials hold."""
+    tables: list[PretokenTable],
+    more: Iterable[Columns],
+    config: CountConfig,
+    partitions: int,
+    tally: Tally,
+) -> list[Columns]:
+    """Add tables pairwise, side by side, then rows that partials hold; by hash partition."""
     from raybpe.counts.pretoken_table import PretokenTable
 
     tables.sort(key=len, reverse=True)
@@ -267,4 +271,4 @@ def _sum(
     for columns in more:
         total.insert(*columns)
     # Partials were cleared of long pretokens when they were saved.
-    return steps.take_out(total, config, 1, tally)[0]
+    return steps.take_out(total, config, partitions, tally)

@@ -8,13 +8,10 @@ A counting task takes several chunks while there are many, so that fewer tables 
 up, and one towards the end, so that all workers end together. Which chunks go together changes no
 result, and what is done is still noted chunk by chunk.
 
-Bounds: at most `window` counting tasks are in flight, so that results are merged soon; nothing but
+Bounds: a few counting tasks per CPU are in flight, so that results are merged soon; nothing but
 small figures comes to this process. Every `save_seconds`, and whenever tables fill
 `STORE_FRACTION` of the cluster's object store, ready nodes go to the run directory; in the second
 case their objects are let go and later tasks read the partials.
-
-Nothing waits for ever in silence: after `WARN_SECONDS` without a result a line says what is
-awaited, after `STALL_SECONDS` the run ends with that.
 """
 
 from __future__ import annotations
@@ -28,24 +25,20 @@ from typing import TYPE_CHECKING, Any
 import ray
 
 from raybpe.config import CountConfig
-from raybpe.errors import ClusterError
 from raybpe.filesystems import is_local
 from raybpe.flow import checks, task_errors, task_options, tasks
 from raybpe.flow.jobs import Job, Node, Task
 from raybpe.flow.run_directory import END_SHARE, Partial, RunDirectory
 from raybpe.flow.steps import Tally, pretokenizer_of
+from raybpe.flow.waiting import wait_for_one
 
 if TYPE_CHECKING:
     from raybpe.flow.progress import Progress
     from raybpe.inputs import Chunk
 
-TASKS_PER_CPU = 2  # enough to hide scheduling, few enough that results are merged soon
 TASK_CHUNKS = 4  # at most in one task: with 4 of 64 MB tables cost a tenth of it, with 1 a quarter
 TASK_BYTES = 256 * 10**6  # and no more than this, unless one chunk is
 STORE_FRACTION = 0.4
-WAIT_SECONDS = 2.0
-WARN_SECONDS = 60.0
-STALL_SECONDS = 1800.0  # an autoscaling cluster may take ten minutes to bring a node
 
 _count_chunks = ray.remote(tasks.count_chunks)
 _add_counts = ray.remote(tasks.add_counts)
@@ -57,7 +50,7 @@ class Reduction:
 
     Args:
         directory: the plan, what is done of it, and where partials go.
-        window: most counting tasks in flight; None for `TASKS_PER_CPU` per CPU of the cluster.
+        workers: most counting tasks in flight; None for some per CPU of the cluster.
         fan_in: nodes that are added at once.
         save_seconds: counting work that a kill may cost.
     """
@@ -68,13 +61,13 @@ class Reduction:
         config: CountConfig,
         progress: Progress,
         *,
-        window: int | None,
+        workers: int | None,
         fan_in: int,
         save_seconds: float,
     ) -> None:
         self._directory = directory
         self._progress = progress
-        self._window_limit = window
+        self._workers = workers
         self._fan_in = fan_in
         self._save_seconds = save_seconds
         self._saved_at = perf_counter()
@@ -90,8 +83,6 @@ class Reduction:
         ]
         # With a slow pattern a chunk is work enough to lose when a worker dies.
         self._task_chunks = TASK_CHUNKS if pretokenizer_of(config).engine != "regex" else 1
-        self._memory_per_cpu = task_options.memory_per_cpu()
-        self._store_bytes = ray.cluster_resources().get("object_store_memory", 0) * STORE_FRACTION
 
     def run(self, advance: Callable[[int], None]) -> Node:
         """Count and add everything up.
@@ -146,23 +137,18 @@ class Reduction:
         counting = sum(job.kind == "count" for job in self._jobs())
         if self._is_short():
             return not self._pending  # room comes as saving goes on
-        return counting < self._window()
-
-    def _window(self) -> int:
-        """Most counting tasks in flight. Asked again and again: nodes come and go."""
-        window = self._window_limit
-        if window is None:
-            window = int(ray.cluster_resources().get("CPU", 0)) * TASKS_PER_CPU
-        return max(window, 1)
+        return counting < task_options.window(self._workers)
 
     def _next_chunks(self) -> list[Chunk]:
         """What the next counting task reads: less and less towards the end, but one chunk."""
-        most = min(self._task_chunks, ceil(len(self._todo) / self._window()))
+        share = ceil(len(self._todo) / task_options.window(self._workers))
+        most = min(self._task_chunks, share)
+        memory = task_options.memory_per_cpu()
         chunks = [self._todo.popleft()]
         size = chunks[0].bytes
         while len(chunks) < most:
             size += self._todo[0].bytes
-            if size > TASK_BYTES or task_options.count_memory(size) > self._memory_per_cpu:
+            if size > TASK_BYTES or task_options.count_memory(size) > memory:
                 break
             chunks.append(self._todo.popleft())
         return chunks
@@ -181,7 +167,8 @@ class Reduction:
             return False
         held = sum(node.held for node in self._ready)
         held += sum(job.held for job in self._jobs())
-        return bool(held > self._store_bytes)
+        store = ray.cluster_resources().get("object_store_memory", 0)
+        return bool(held > STORE_FRACTION * store)
 
     def _is_whole(self) -> bool:
         """Whether one node has everything; whoever comes next needs it in the object store."""
@@ -219,11 +206,9 @@ class Reduction:
             node.tally.add(one.tally)
         size = sum(one.size for one in group)
         memory = task_options.add_memory(size // partitions)
-        task_options.check_feasible(
-            f"adding counts of {size / 1e9:.1f} GB", memory, task_options.LARGER_NODES
-        )
         name = f"adding the counts of {len(node.chunks):,} chunks"
         job = Job("add", name, node, partitions, group)
+        task_options.check_feasible(name, memory, task_options.LARGER_NODES, self._only_node(job))
         for partition in range(partitions):
             self._start_add(job, partition, memory)
 
@@ -231,8 +216,7 @@ class Reduction:
         uris = [str(one.uri) for one in job.group if not one.refs]
         tables = [one.refs[partition] for one in job.group if one.refs]
         options = task_options.retrying(f"add:{len(job.node.chunks)}", memory)
-        if self._must_be_here(job):
-            options |= task_options.on_node(self._driver)
+        options |= task_options.on_node(self._only_node(job))
         info, job.node.refs[partition] = _add_counts.options(num_returns=2, **options).remote(
             partition, uris, *tables
         )
@@ -249,8 +233,7 @@ class Reduction:
         chunks = sorted(job.node.chunks)
         # No CPU is asked for, so that it does not queue behind the counting.
         options = task_options.retrying(f"save:{len(chunks)}", memory) | {"num_cpus": 0}
-        if self._must_be_here(job):
-            options |= task_options.on_node(self._driver)
+        options |= task_options.on_node(self._only_node(job))
         done = _save_partial.options(**options).remote(
             self._directory.partial_uri(chunks),
             self._directory.identity,
@@ -260,18 +243,19 @@ class Reduction:
         )
         self._pending[done] = Task(job, 0, memory)
 
-    def _must_be_here(self, job: Job) -> bool:
-        """Whether it uses a run directory that only this machine has."""
+    def _only_node(self, job: Job) -> str | None:
+        """Where it must run: here, if it uses a run directory that only this machine has."""
         if job.kind == "save":
-            return is_local(self._directory.partial_uri([]))
-        return any(not one.refs and is_local(str(one.uri)) for one in job.group)
+            here = is_local(self._directory.partial_uri([]))
+        else:
+            here = any(not one.refs and is_local(str(one.uri)) for one in job.group)
+        return self._driver if here else None
 
     def _start_with_more(self, task: Task) -> None:
         """Start a task again that ran out of memory; so fewer run beside it."""
         job = task.job
-        where = self._driver if self._must_be_here(job) else None
         cure = task_options.SMALLER_CHUNKS if job.kind == "count" else task_options.LARGER_NODES
-        memory = task_options.more_memory(job.name, task.memory, cure, where)
+        memory = task_options.more_memory(job.name, task.memory, cure, self._only_node(job))
         self._progress.note(
             f"{job.name} ran out of memory; it runs again, asking for {memory / 1e9:.1f} GB"
         )
@@ -286,23 +270,11 @@ class Reduction:
 
     def _wait(self, advance: Callable[[int], None]) -> None:
         """Wait for one task and take its result."""
-        began = warned = perf_counter()
-        while True:
-            done, _ = ray.wait(
-                list(self._pending), num_returns=1, timeout=WAIT_SECONDS, fetch_local=False
-            )
-            if done:
-                break
-            now = perf_counter()
-            if now - began > STALL_SECONDS:
-                raise ClusterError(f"nothing ended for {now - began:.0f} s; {self._awaited()}")
-            if now - warned > WARN_SECONDS:
-                warned = now
-                self._progress.note(f"no task ended for {now - began:.0f} s: {self._awaited()}")
-        task = self._pending.pop(done[0])
+        done = wait_for_one(self._pending, self._awaited, self._progress)
+        task = self._pending.pop(done)
         job, node = task.job, task.job.node
         try:
-            result = ray.get(done[0])
+            result = ray.get(done)
         except ray.exceptions.RayError as error:
             if not task_errors.ran_out_of_memory(error):
                 raise task_errors.as_own(job.name, error) from error
@@ -327,15 +299,12 @@ class Reduction:
             self._ready.append(node)
 
     def _awaited(self) -> str:
-        """What is in flight and what it asked for, beside what the cluster has free."""
+        """What is in flight, and what it asked for."""
         jobs = self._jobs()
-        free = ray.available_resources()
         largest = max(task.memory for task in self._pending.values())
         return (
             f"{len(jobs)} jobs are in flight, the first is {jobs[0].name}; tasks ask for 1 CPU and "
-            f"up to {largest / 1e9:.1f} GB of memory each, and the cluster has "
-            f"{free.get('CPU', 0):.0f} CPUs and {free.get('memory', 0) / 1e9:.1f} GB free. "
-            "`ray status` and `ray list tasks` say more; finished work is kept with --output"
+            f"up to {largest / 1e9:.1f} GB of memory each"
         )
 
     def _check_memory(self) -> None:

@@ -38,7 +38,7 @@ def explain(error: ray.exceptions.RayError) -> str | None:
     if isinstance(cause, ray.exceptions.ObjectLostError):
         return f"lost what it works on, because the nodes that held it died. {_CONTINUE}"
     if ran_out_of_memory(error):
-        return "ran out of memory; give a smaller --chunk-size, or nodes with more memory"
+        return "ran out of memory; use nodes with more memory"
     if isinstance(cause, ray.exceptions.WorkerCrashedError):
         return (
             "lost its process again and again. If the system killed it for want of memory, give a "

@@ -10,6 +10,7 @@ from typing import Any
 
 from raybpe.errors import ClusterError, TransientError
 
+TASKS_PER_CPU = 2  # in flight: enough to hide scheduling, few enough that results are used soon
 MAX_RETRIES = 5  # lost workers and nodes; spot machines spend them quickly
 # Measured as peaks of processes, tables of the object store that they map left out.
 WORKER_BYTES = 250 * 2**20  # 155 MB with Ray, Arrow and kernels; buffers of readers 60 MB
@@ -20,8 +21,17 @@ BYTES_PER_ADDED_BYTE = 5  # 3 to 4: a table, the same while it grows, and the ro
 
 SMALLER_CHUNKS = "give a smaller --chunk-size, or nodes with more memory"
 LARGER_NODES = "use nodes with more memory"
+FEWER_PRETOKENS = "leave out rare pretokens with --min-pretoken-count, or use a larger machine here"
 
 END_SECONDS = 5.0  # that an interrupted run waits for what its tasks are writing
+
+
+def window(workers: int | None) -> int:
+    """Most tasks to have in flight now; ask again, since nodes come and go."""
+    import ray
+
+    cpus = int(ray.cluster_resources().get("CPU", 0))
+    return workers or max(TASKS_PER_CPU * cpus, 1)
 
 
 def retrying(name: str, memory: int) -> dict[str, Any]:
@@ -46,17 +56,19 @@ def add_memory(table_bytes: int) -> int:
     return WORKER_BYTES + BYTES_PER_ADDED_BYTE * table_bytes
 
 
-def merge_memory(pretoken_bytes: int, pretokens: int) -> int:
+def merge_memory(pretoken_bytes: int, pretokens: int, max_merges: int) -> int:
     """Memory of the merge loop over so many unique pretokens."""
     from raybpe.merges.trainer import memory_estimate
 
-    return WORKER_BYTES + memory_estimate(pretoken_bytes, pretokens)
+    return WORKER_BYTES + memory_estimate(pretoken_bytes, pretokens, max_merges)
 
 
-def on_node(node_id: str) -> dict[str, Any]:
+def on_node(node_id: str | None) -> dict[str, Any]:
     """Options of work that must run on one node, whether or not it has CPUs to give."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+    if node_id is None:
+        return {}
     return {
         "num_cpus": 0,
         "scheduling_strategy": NodeAffinitySchedulingStrategy(node_id, soft=False),

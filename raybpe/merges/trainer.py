@@ -167,7 +167,7 @@ class MergeTrainer:
         return self._work.memory_bytes
 
 
-def memory_estimate(symbols: int, pretokens: int, max_merges: int = 32_000) -> int:
+def memory_estimate(symbols: int, pretokens: int, max_merges: int) -> int:
     """Bytes that training takes beside its input: `symbols` bytes in `pretokens` rows.
 
     An upper figure for text, where no pair of bytes makes up more than a sixteenth of all pairs.

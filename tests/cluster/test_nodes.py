@@ -134,10 +134,16 @@ def test_work_waits_for_the_first_node(text: str, monkeypatch: pytest.MonkeyPatc
             cluster.add_node(num_cpus=1, object_store_memory=STORE_BYTES)
         real(self, advance)
 
+    taken: list[int] = []
+    submit = Reduction._submit_count
     monkeypatch.setattr(Reduction, "_wait", waiting)
+    monkeypatch.setattr(
+        Reduction, "_submit_count", lambda self, c: taken.append(len(c)) or submit(self, c)
+    )
     try:
-        result = flow.train([text], CONFIG, options(chunk_bytes=10**6))
+        result = flow.train([text], CONFIG, options(chunk_bytes=10_000))
         assert result.tokenizer.vocab_size == 600
+        assert max(taken) > 1  # once there are nodes to hold it
     finally:
         ray.shutdown()
         cluster.shutdown()

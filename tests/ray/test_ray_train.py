@@ -22,7 +22,7 @@ from raybpe.errors import (
     RaybpeError,
     UsageError,
 )
-from raybpe.flow import reduction, task_options
+from raybpe.flow import reduction, steps, task_options, tasks, waiting
 from raybpe.flow.reduction import Reduction
 from raybpe.flow.run_directory import FOLDER
 from raybpe.pretokenize import PATTERNS
@@ -205,43 +205,69 @@ def test_counting_to_a_file_resumes_too(
     assert (tmp_path / "c.arrow").read_bytes() == (tmp_path / "local.arrow").read_bytes()
 
 
+@pytest.mark.parametrize("first", ["ray", "local"])
 def test_other_executor_goes_on(
     ray_local: Any,
     text: str,
     tmp_path: Path,
     expected: dict[str, bytes],
+    first: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("raybpe.flow.run_directory.BYTES_PER_PARTITION", 150_000)
     output = str(tmp_path / "out")
     with monkeypatch.context() as patch:
         patch.setattr(Reduction, "_wait", dying(Reduction._wait, 7))
+        patch.setattr(steps, "count_chunk", dying(steps.count_chunk, 7))
         with pytest.raises(KeyboardInterrupt):
-            flow.train([text], CONFIG, options(output=output, save_seconds=0.0))
-    result = flow.train([text], CONFIG, options(output=output, executor="local"))
+            flow.train([text], CONFIG, options(output=output, executor=first, save_seconds=0.0))
+    other = {"ray": "local", "local": "ray"}[first]
+    result = flow.train([text], CONFIG, options(output=output, executor=other))
     assert result.manifest["run"]["chunks"]["resumed"] > 0
     assert files(tmp_path / "out") == expected
 
 
-def dying(wait: Any, calls: int) -> Any:
-    """`Reduction._wait` that is interrupted after some calls, as by Ctrl-C."""
+def dying(real: Any, calls: int) -> Any:
+    """A function that is interrupted after some calls, as by Ctrl-C."""
     left = calls
 
-    def waiting(self: Reduction, advance: Any) -> None:
+    def called(*arguments: Any) -> Any:
         nonlocal left
         if left == 0:
             raise KeyboardInterrupt
         left -= 1
-        wait(self, advance)
+        return real(*arguments)
 
-    return waiting
+    return called
 
 
-def test_interrupt_leaves_no_tasks_behind(
-    ray_local: Any, text: str, monkeypatch: pytest.MonkeyPatch
+def slowly(task: Any, seconds: float) -> Any:
+    """The task, after a while."""
+    import ray
+
+    def run(*arguments: Any) -> Any:
+        time.sleep(seconds)
+        return task(*arguments)
+
+    return ray.remote(run)
+
+
+def test_interrupt_lets_what_is_being_saved_be_saved(
+    ray_local: Any, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Reduction, "_wait", dying(Reduction._wait, 1))
+    monkeypatch.setattr(reduction, "_save_partial", slowly(tasks.save_partial, 0.5))
+    real = Reduction._wait
+
+    def waiting(self: Reduction, advance: Any) -> None:
+        if any(job.kind == "save" for job in self._jobs()):
+            raise KeyboardInterrupt
+        real(self, advance)
+
+    monkeypatch.setattr(Reduction, "_wait", waiting)
     with pytest.raises(KeyboardInterrupt):
-        flow.train([text], CONFIG, options())
+        flow.train([text], CONFIG, options(output=str(tmp_path / "out"), save_seconds=0.0))
+    assert list((tmp_path / "out" / FOLDER).glob("partial-*"))
+    # Nothing is cancelled, so this process and its Ray are as they were.
     deadline = time.monotonic() + 20
     while ray_local.available_resources().get("CPU") != 2:
         assert time.monotonic() < deadline, "tasks still run"
@@ -270,15 +296,17 @@ def test_short_object_store_uses_the_run_directory(
 
 
 def test_killed_workers_are_replaced(
-    ray_local: Any, text: str, tmp_path: Path, expected: dict[str, bytes]
-) -> None:
+    ray_local: Any, text: str, tmp_path: Path, expected: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     """ray-project/ray #59562, PR #65660, marin-community/marin PR #2309: work is lost."""
+    monkeypatch.setattr(reduction, "_count_chunks", slowly(tasks.count_chunks, 0.3))
     over = threading.Event()
     killed: list[int] = []
     killer = threading.Thread(target=kill_workers, args=(over, killed))
     killer.start()
     try:
-        flow.train([text], CONFIG, options(output=str(tmp_path / "out"), chunk_bytes=5000))
+        flow.train([text], CONFIG, options(output=str(tmp_path / "out")))
     finally:
         over.set()
         killer.join()
@@ -363,12 +391,41 @@ def test_infeasible_merge_is_refused(
         flow.train([text], CONFIG, options())
 
 
+def test_merging_that_cannot_start_is_reported_and_given_up(
+    ray_local: Any, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Holder:
+        pass
+
+    def holding(*_: Any) -> int:  # now counting is over
+        nonlocal holder
+        free = int(ray_local.available_resources()["memory"])
+        holder = ray_local.remote(Holder).options(memory=free - 10**6, num_cpus=0).remote()
+        ray_local.get(holder.__ray_ready__.remote())
+        return 10**8
+
+    holder = None
+    monkeypatch.setattr(task_options, "merge_memory", holding)
+    monkeypatch.setattr(waiting, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(waiting, "STALL_SECONDS", 1.0)
+    try:
+        with pytest.raises(ClusterError, match=r"merging over .* asks for 0\.1 GB of memory"):
+            flow.train([text], CONFIG, options())
+    finally:
+        ray_local.kill(holder)
+
+
+def test_another_address_than_that_in_use_is_refused(ray_local: Any, text: str) -> None:
+    with pytest.raises(ClusterError, match=r"already uses the Ray at .*, not nowhere:1234"):
+        flow.count([text], GPT2, options(address="nowhere:1234"))
+
+
 def test_work_that_cannot_start_is_reported_and_given_up(
     ray_local: Any, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(reduction, "WAIT_SECONDS", 0.1)
-    monkeypatch.setattr(reduction, "WARN_SECONDS", 0.3)
-    monkeypatch.setattr(reduction, "STALL_SECONDS", 1.0)
+    monkeypatch.setattr(waiting, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(waiting, "WARN_SECONDS", 0.3)
+    monkeypatch.setattr(waiting, "STALL_SECONDS", 1.0)
     hold = ray_local.remote(num_cpus=2)(lambda: time.sleep(30)).remote()
     time.sleep(1.0)
     try:
@@ -376,7 +433,7 @@ def test_work_that_cannot_start_is_reported_and_given_up(
             flow.train([text], CONFIG, options(progress="auto"))
     finally:
         ray_local.cancel(hold, force=True)
-    assert "no task ended" in capsys.readouterr().err
+    assert "nothing ended" in capsys.readouterr().err
 
 
 def test_settings_of_an_unfinished_run_hold_here_too(

@@ -15,7 +15,7 @@ from raybpe.config import CountConfig, RunOptions, TrainConfig
 from raybpe.flow.reduction import Reduction
 from raybpe.pretokenize import PATTERNS
 
-pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(900)]
 
 CONFIG = TrainConfig(500, CountConfig(PATTERNS["gpt2"], "gpt2"))
 STORE_BYTES = 80 * 2**20

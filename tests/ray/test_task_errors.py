@@ -32,7 +32,7 @@ def task_error(cause: Exception) -> Any:
             "found no raybpe on its node",
         ),
         (task_error(ray.exceptions.OwnerDiedError("ab", b"", "")), "RAY_AUTH_MODE"),
-        (task_error(MemoryError()), "--chunk-size"),
+        (task_error(MemoryError()), "nodes with more memory"),
         (ray.exceptions.RuntimeEnvSetupError("no such wheel"), "no such wheel"),
         (ray.exceptions.WorkerCrashedError(), "Run the same command again"),
     ],

@@ -125,7 +125,9 @@ def encode_dataset(
             from raybpe.flow.dataset import cluster
 
             with connected(options, progress, reason):
-                cluster.encode_shards(todo, tokenizer, config, folder, options.workers, done)
+                cluster.encode_shards(
+                    todo, tokenizer, config, folder, options.workers, done, progress
+                )
         else:
             from raybpe.flow.dataset import local
 
