@@ -12,6 +12,7 @@ shards that are missing.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -21,13 +22,14 @@ from raybpe import storage
 from raybpe.config import RunOptions
 from raybpe.cores import cores
 from raybpe.errors import UsageError
-from raybpe.filesystems import shown
+from raybpe.filesystems import is_local, local_path, shown
 from raybpe.flow.checks import check_output_is_apart
 from raybpe.flow.dataset.index import (
     INDEX,
     INDEX_FORMAT,
     UNFINISHED,
     dump,
+    is_shard_name,
     load,
     shard_of,
     shards_of,
@@ -97,8 +99,9 @@ def encode_dataset(
     progress = progress_for(options.progress)
     for note in plan.notes:
         progress.note(note)
+    _refuse_own_inputs(folder, plan)
     identity = _identity(tokenizer, config, plan, options)
-    state = _State.open(folder, identity, options.resume and not plan.reads_stdin)
+    state = _State.open(folder, identity, options.resume, plan.reads_stdin)
     if state.finished is not None:
         progress.note(f"{shown(folder)} already holds this data set; --no-resume encodes it again")
         return Encoded(folder, state.finished, found=True)
@@ -117,9 +120,7 @@ def encode_dataset(
             state.finish_shard(index, shard)
             stage.advance(chunk.bytes)
 
-        kind, reason = str(options.executor), None
-        if kind == "auto":
-            kind, reason = choose(options)
+        kind, reason = choose(options)
         if kind == "ray" and not plan.reads_stdin:
             from raybpe.flow.connect import connected
             from raybpe.flow.dataset import cluster
@@ -164,6 +165,18 @@ def in_order(plan: Plan) -> Plan:
     return replace(plan, chunks=tuple(chunks))
 
 
+def _refuse_own_inputs(folder: str, plan: Plan) -> None:
+    """Refuse inputs that a shard would take the place of, or that starting over would delete."""
+    home = os.path.realpath(local_path(folder)) if is_local(folder) else shown(folder).rstrip("/")
+    for uri in {part.uri for chunk in plan.chunks for part in chunk.parts}:
+        path = os.path.realpath(local_path(uri)) if is_local(uri) else shown(uri)
+        if os.path.dirname(path) == home and is_shard_name(os.path.basename(path)):
+            raise UsageError(
+                f"the input {shown(uri)} lies in the output folder under a name that shards have "
+                "and would be lost; name another folder with --output"
+            )
+
+
 def _identity(
     tokenizer: Tokenizer, config: EncodeConfig, plan: Plan, options: RunOptions
 ) -> dict[str, Any]:
@@ -201,26 +214,34 @@ class _State:
         self.finished: tuple[Shard, ...] | None = None
 
     @classmethod
-    def open(cls, folder: str, identity: dict[str, Any], resume: bool) -> _State:
+    def open(cls, folder: str, identity: dict[str, Any], resume: bool, reads_stdin: bool) -> _State:
         state = cls(folder, identity)
         unfinished = storage.join(folder, UNFINISHED)
         run = storage.join(unfinished, "run.json")
         index_file = storage.join(folder, INDEX)
         index = load(index_file)
         listed = [] if index is None else shards_of(index, index_file)
-        if resume:
-            earlier = load(run)
+        earlier = load(run) if resume else None
+        there = [name for name in storage.names(folder) if is_shard_name(name)]
+        if resume and there and earlier is None and index is None:
+            raise UsageError(
+                f"{shown(folder)} holds {there[0]}, and no record of a data set that it is part "
+                "of; --no-resume deletes the shards that are there, or give another --output"
+            )
+        if resume and not reads_stdin:
             if earlier is not None:
                 _refuse_differences(folder, earlier, identity)
+                storage.check_writable(folder)
                 state._take_up(unfinished)
                 return state
             if index is not None:
                 _refuse_differences(folder, index, identity)
                 state.finished = tuple(listed)
                 return state
-        else:
-            for path in (UNFINISHED, INDEX, *(shard.file for shard in listed)):
-                storage.delete(storage.join(folder, path))
+        # The records go first: killed on the way, this leaves shards that no run takes up. All
+        # shards go, since what an unfinished run left is in no index and would stay among new ones.
+        for name in (UNFINISHED, INDEX, *there):
+            storage.delete(storage.join(folder, name))
         storage.check_writable(folder)
         storage.write(run, dump(identity))
         return state

@@ -21,6 +21,11 @@ INDEX_FORMAT = 1
 _SHARD_FILE = re.compile(r"shard-[0-9]{5,9}\.(npy|bin|parquet)")
 
 
+def is_shard_name(name: str) -> bool:
+    """Whether this is what a shard is called, in any of the formats."""
+    return _SHARD_FILE.fullmatch(name) is not None
+
+
 def load(path: str) -> dict[str, Any] | None:
     """A JSON object, or None where there is no file.
 
@@ -60,7 +65,7 @@ def shard_of(value: Any, path: str) -> Shard:
         numbers = (shard.documents, shard.tokens, shard.text_bytes)
         if not all(type(number) is int and number >= 0 for number in numbers):
             raise TypeError("its sizes are no numbers")
-        if not _SHARD_FILE.fullmatch(shard.file):
+        if not is_shard_name(shard.file):
             raise TypeError(f"{shard.file!r} is no shard's name")
     except TypeError as error:
         raise InputError(f"{shown(path)} does not describe shards as an index does: {error}") from (
