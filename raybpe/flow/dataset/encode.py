@@ -11,7 +11,6 @@ shards that are missing.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Sequence
@@ -36,6 +35,7 @@ from raybpe.flow.dataset.index import (
 )
 from raybpe.flow.dataset.shards import Shard
 from raybpe.flow.dataset.steps import EncodeConfig, ShardFormat
+from raybpe.flow.differences import refuse_differences
 from raybpe.flow.executor import choose
 from raybpe.flow.progress import progress_for
 from raybpe.inputs import Chunk, Plan, plan_inputs
@@ -230,12 +230,12 @@ class _State:
             )
         if resume and not reads_stdin:
             if earlier is not None:
-                _refuse_differences(folder, earlier, identity)
+                state._refuse_differences(earlier)
                 storage.check_writable(folder)
                 state._take_up(unfinished)
                 return state
             if index is not None:
-                _refuse_differences(folder, index, identity)
+                state._refuse_differences(index)
                 state.finished = tuple(listed)
                 return state
         # The records go first: killed on the way, this leaves shards that no run takes up. All
@@ -245,6 +245,15 @@ class _State:
         storage.check_writable(folder)
         storage.write(run, dump(identity))
         return state
+
+    def _refuse_differences(self, record: dict[str, Any]) -> None:
+        settings = {name: record[name] for name in self.identity if name in record}
+        refuse_differences(
+            _with_named_inputs(settings),
+            _with_named_inputs(self.identity),
+            f"{shown(self.folder)} holds a data set",
+            "replace it",
+        )
 
     def _take_up(self, unfinished: str) -> None:
         for name in storage.names(unfinished):
@@ -268,28 +277,13 @@ class _State:
         return done
 
 
-def _refuse_differences(folder: str, before: dict[str, Any], now: dict[str, Any]) -> None:
-    different = [name for name, value in now.items() if before.get(name) != value]
-    if different:
-        changes = "; ".join(
-            f"{name} was {_short(_without(before.get(name), now[name]))}, "
-            f"is {_short(_without(now[name], before.get(name)))}"
-            for name in different
-        )
-        raise UsageError(
-            f"{shown(folder)} holds a data set that differs: {changes}. Give the same inputs and "
-            "settings to continue, --no-resume to replace it, or another --output"
-        )
-
-
-def _without(value: Any, other: Any) -> Any:
-    """Of a list what another list lacks, so that one changed input among many is seen."""
-    if not isinstance(value, list) or not isinstance(other, list):
-        return value
-    known = {json.dumps(one) for one in other}
-    return [one for one in value if json.dumps(one) not in known]
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 200 else f"{text[:160]}… ({len(text):,} characters)"
+def _with_named_inputs(record: dict[str, Any]) -> dict[str, Any]:
+    """The record with its inputs by URI; as they are where they are no list of inputs."""
+    try:
+        inputs = {
+            one["uri"]: {name: one[name] for name in ("size", "version")}
+            for one in record["inputs"]
+        }
+    except (KeyError, TypeError):
+        return record
+    return record | {"inputs": inputs}
