@@ -278,9 +278,12 @@ def check_writable(folder: str) -> None:
     Raises:
         OutputError: nothing can be written there.
     """
-    probe = join(folder, f"write-test-{secrets.token_hex(4)}")
-    write(probe, b"raybpe")
-    delete(probe)
+    _probe(join(folder, f"write-test-{secrets.token_hex(4)}"))
+
+
+def _probe(path: str) -> None:
+    write(path, b"raybpe")
+    delete(path)
 
 
 def check_replaceable(path: str) -> None:
@@ -290,6 +293,12 @@ def check_replaceable(path: str) -> None:
         OutputError: it is a folder, or nothing can be written beside it.
     """
     if not is_local(path):
+        head, query = split_query(path)
+        if head.endswith("/"):
+            raise OutputError(
+                f"cannot write {shown(path)}: it is a folder; name a file with --output"
+            )
+        _probe(f"{head}.write-test-{secrets.token_hex(4)}{query}")
         return
     name = local_path(path)
     if not name or os.path.isdir(name):

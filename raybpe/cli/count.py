@@ -45,7 +45,7 @@ def count(
     """Count pretokens and save the counts, to train from as often as you like."""
     if not inputs:
         raise UsageError("there is no INPUT to count")
-    from raybpe import flow, settings, storage
+    from raybpe import flow, settings
     from raybpe.cli.show import counts_summary
 
     given = options.counting(
@@ -64,7 +64,6 @@ def count(
         field=field,
     )
     config = settings.count_config(**given)
-    storage.check_replaceable(output)
     counts = flow.count(inputs, config, run)
     typer.echo(f"{output}: {counts_summary(counts)}")
 
@@ -99,9 +98,11 @@ def show(
 @counts_app.command()
 def add(files: CountsFiles, output: Output = "counts.arrow") -> None:
     """Add counts files that were made with the same settings."""
+    from raybpe import storage
     from raybpe.cli.show import counts_summary
     from raybpe.counts.counts import Counts
 
+    storage.check_replaceable(output)
     total = Counts.sum([Counts.load(file) for file in files])
     total.save(output)
     typer.echo(f"{output}: {counts_summary(total)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from raybpe import storage
 from raybpe.config import CountConfig, RunOptions
 from raybpe.flow import checks
 from raybpe.flow.executor import Counted, Executor, executor_for
@@ -28,6 +29,7 @@ def count(inputs: Sequence[str], config: CountConfig, options: RunOptions = DEFA
     with executor_for(options, progress_for(options.progress)) as executor:
         directory = RunDirectory.open(inputs, None, config, options, executor)
         with directory.used():
+            _check_output(options)
             counted = count_all(directory, config, executor, Manifest(None, executor))
             counts = counted.as_counts(config)
             if options.output is not None:
@@ -38,14 +40,25 @@ def count(inputs: Sequence[str], config: CountConfig, options: RunOptions = DEFA
 def count_from_iterator(
     texts: Iterable[str | bytes], config: CountConfig, options: RunOptions = DEFAULTS
 ) -> Counts:
-    """The counting half of `train_from_iterator`; with an `output`, saved as that file."""
+    """The counting half of `train_from_iterator`; with an `output`, saved as that file.
+
+    Raises:
+        As `train_from_iterator`.
+    """
     from raybpe.flow.local import count_texts
 
+    _check_output(options)
     progress = progress_for(options.progress)
     counts = count_texts(texts, config, options.field, progress).as_counts(config)
     if options.output is not None:
         counts.save(options.output)
     return counts
+
+
+def _check_output(options: RunOptions) -> None:
+    """Find out before the work whether its result can be written: counts live in memory only."""
+    if options.output is not None:
+        storage.check_replaceable(options.output)
 
 
 def count_all(

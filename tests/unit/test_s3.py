@@ -103,6 +103,18 @@ def test_counts_and_run_files(bucket: tuple[str, str]) -> None:
     storage.check_writable(f"{base}/run{options}")
 
 
+def test_counts_of_texts_are_not_lost_to_a_store_that_takes_none(bucket: tuple[str, str]) -> None:
+    base, options = bucket
+    texts: Iterator[str] = iter(["some words"])
+    for place in (f"{base}-gone/counts.arrow", f"{base}-gone", f"{base}/"):
+        with pytest.raises(OutputError, match="cannot write"):
+            raybpe.count_from_iterator(texts, output=f"{place}{options}", progress="none")
+    output = f"{base}/counts.arrow{options}"
+    counts = raybpe.count_from_iterator(texts, output=output, progress="none")
+    assert Counts.load(output) == counts
+    assert storage.names(f"{base}{options}") == ["counts.arrow"]
+
+
 def test_what_was_there_stays_when_writing_is_interrupted(bucket: tuple[str, str]) -> None:
     base, options = bucket
     path = f"{base}/counts{options}"
