@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from raybpe.config import (
     DEFAULT_SPECIAL_TOKENS,
@@ -20,6 +20,7 @@ from raybpe.config import (
 )
 from raybpe.errors import UsageError
 from raybpe.given import path, several
+from raybpe.keywords import CountsKeywords, TextsKeywords, refuse_others
 from raybpe.settings import count_config, run_options, train_config
 
 Path = str | os.PathLike[str]
@@ -44,34 +45,6 @@ _TRAIN_KEYS = (
     "min_pretoken_count",
     "strict",
 )
-
-
-class TrainKeywords(TypedDict, total=False):
-    """The keywords of `train`."""
-
-    pattern: str
-    special_tokens: Sequence[str] | None
-    invalid_utf8: InvalidUtf8
-    max_pretoken_length: int | None
-    compat: str
-    tie_break: TieBreak | None
-    byte_order: ByteOrder | None
-    special_tokens_at: SpecialsAt | None
-    min_frequency: int | None
-    max_token_length: int | None
-    min_pretoken_count: int
-    strict: bool
-    executor: str
-    address: str | None
-    workers: int | None
-    chunk_size: str | int
-    fan_in: int
-    output: Path | None
-    resume: bool
-    verify: bool
-    progress: str
-    documents: str
-    field: str
 
 
 def train(
@@ -153,16 +126,21 @@ def train(
 
 
 def train_from_iterator(
-    texts: Iterable[str | bytes], vocab_size: int, **keywords: Unpack[TrainKeywords]
+    texts: Iterable[str | bytes], vocab_size: int, **keywords: Unpack[TextsKeywords]
 ) -> Tokenizer:
     """Train on strings or bytes from an iterator; each item is a document.
 
     An Arrow, pandas, Polars, Hugging Face or Ray data set gives its column `field`. Nothing but
-    the counts is held in memory. Takes every keyword of `train`; the text is counted
-    in this process.
+    the counts is held in memory; the text is counted in this process. Takes the keywords of
+    `train` but those about reading files: `documents`, `chunk_size`, `fan_in` and `resume`.
+
+    Raises:
+        ArgumentTypeError: one of these is given, or a keyword that there is not.
+        RaybpeError: as `train`.
     """
     from raybpe import flow
 
+    refuse_others("train_from_iterator", keywords, TextsKeywords.__optional_keys__)
     _refuse_one_text(texts)
     counting, training, options = _split(keywords)
     config = train_config(vocab_size, count_config(**counting), **training)
@@ -172,19 +150,22 @@ def train_from_iterator(
 def train_from_counts(
     counts: AnyCounts | Sequence[AnyCounts],
     vocab_size: int,
-    **keywords: Unpack[TrainKeywords],
+    **keywords: Unpack[CountsKeywords],
 ) -> Tokenizer:
     """Train from counts: `Counts`, the path of a counts file, a mapping, or several of them.
 
     Pattern and special tokens come with counts that were made by `count`; a mapping
-    `{bytes or str: int}` takes them from the keywords. Takes every keyword of `train`.
+    `{bytes or str: int}` takes them from the keywords. Takes the keywords of
+    `train` but those about reading text: `documents`, `field`, `chunk_size`, `fan_in`, `resume`.
 
     Raises:
+        ArgumentTypeError: one of these is given, or a keyword that there is not.
         UsageError: a keyword contradicts what the counts were made with.
         CountsError: a file is corrupt, or several were made with different settings.
     """
     from raybpe import flow
 
+    refuse_others("train_from_counts", keywords, CountsKeywords.__optional_keys__)
     counting, training, options = _split(keywords)
     total = gather_counts(counts)
     config = train_config(vocab_size, counting_of(total, counting), **training)

@@ -150,6 +150,27 @@ def counting(
     return {name: value for name, value in given.items() if value is not None}
 
 
+def refuse_with_counts(context: typer.Context) -> None:
+    """Refuse what says how text is read where counts take its place: it would do nothing.
+
+    Raises:
+        UsageError: such an option is given, be it with the value it has anyway.
+    """
+    names = {
+        "documents": "--documents",
+        "field": "--field",
+        "chunk_size": "--chunk-size",
+        "fan_in": "--fan-in",
+        "resume": "--resume/--no-resume",
+    }
+    for name, option in names.items():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise UsageError(
+                f"{option} is about reading text, but --from-counts reads none; drop one of them"
+            )
+
+
 def progress(quiet: bool, progress_json: bool) -> str:
     """The kind of progress that the two options ask for."""
     if quiet and progress_json:

@@ -11,6 +11,7 @@ from raybpe.errors import UsageError
 
 
 def train(
+    context: typer.Context,
     vocab_size: Annotated[
         int,
         typer.Option(
@@ -132,6 +133,8 @@ def train(
         raise UsageError(
             "give either INPUT or --from-counts FILE" if inputs else "there is no INPUT to train on"
         )
+    if from_counts:
+        options.refuse_with_counts(context)
     from raybpe import flow, settings
     from raybpe.api import counting_of, gather_counts
     from raybpe.cli.show import training_summary

@@ -34,6 +34,10 @@ def train(**keywords: Any) -> Any:
     )
 
 
+def train_on_files(**keywords: Any) -> Any:
+    return raybpe.train("missing.txt", 257, progress="none", executor="local", **keywords)
+
+
 KEYWORDS = [
     "vocab_size",
     "pattern",
@@ -50,16 +54,13 @@ KEYWORDS = [
     "strict",
     "executor",
     "workers",
-    "chunk_size",
-    "fan_in",
-    "resume",
     "verify",
     "progress",
-    "documents",
-    "field",
 ]
+OF_FILES = ["chunk_size", "fan_in", "resume", "documents", "field"]
 CALLS: dict[str, Callable[[Any], Any]] = {
     **{name: lambda value, name=name: train(**{name: value}) for name in KEYWORDS},
+    **{name: lambda value, name=name: train_on_files(**{name: value}) for name in OF_FILES},
     "inputs": lambda value: raybpe.count(value, progress="none"),
     "texts": lambda value: raybpe.count_from_iterator(value, progress="none"),
     "counts": lambda value: raybpe.train_from_counts(value, 257, progress="none"),
