@@ -17,10 +17,8 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-import signal
 import socket
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,6 +28,7 @@ from raybpe.config import RunOptions
 from raybpe.cores import cores
 from raybpe.errors import ClusterError
 from raybpe.flow.progress import Progress
+from raybpe.flow.signals import held
 
 # Worker logs would come between the lines of progress; what fails comes as an error anyway.
 SETTINGS: dict[str, Any] = {
@@ -68,7 +67,7 @@ def _connected(options: RunOptions, progress: Progress, why: str) -> Iterator[No
 
     address = options.address or os.environ.get("RAY_ADDRESS")
     try:
-        with _same_answer_to_sigterm():
+        with held():
             if address and address != "local":
                 _attach(address, f"at {address}")
                 how = f" at {address}{why}"
@@ -84,10 +83,11 @@ def _connected(options: RunOptions, progress: Progress, why: str) -> Iterator[No
             progress.note(f"using Ray{how}: {_size()}{f', {mode} authentication' if mode else ''}")
             yield
     finally:
-        # Interrupted half way through starting, Ray ends what it started when Python exits;
+        # Interrupted twice half way through starting, Ray ends what it started when Python exits;
         # shutting it down before that may crash.
         if ray.is_initialized():
-            ray.shutdown()
+            with held():
+                ray.shutdown()
 
 
 def _check_is_in_use(address: str) -> None:
@@ -132,21 +132,6 @@ def _own_errors() -> Iterator[None]:
         yield
     except ray.exceptions.RayError as error:
         raise as_own("the run", error) from error
-
-
-@contextmanager
-def _same_answer_to_sigterm() -> Iterator[None]:
-    """Keep the caller's handler: Ray's prints a trace of its C++ code and aborts."""
-    handler = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    except SystemExit:  # how Ray answers while it starts
-        if callable(handler):
-            handler(signal.SIGTERM, None)
-        raise
-    finally:
-        if handler is not None and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, handler)
 
 
 def _attach(address: str | None, where: str) -> None:

@@ -131,3 +131,33 @@ def test_sigterm_while_ray_starts_gets_the_answer_of_the_caller(
         assert signal.getsignal(signal.SIGTERM) is tell
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def test_ctrl_c_while_ray_starts_waits_until_it_can_be_ended(
+    note: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+
+    def start(**_: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        told.append("started")
+
+    monkeypatch.setattr(ray, "init", start)
+    monkeypatch.setattr(ray, "is_initialized", lambda: bool(told))
+    monkeypatch.setattr(ray, "shutdown", lambda: told.append("ended"))
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), connected(RunOptions(), Progress(), None):
+        pytest.fail("connected")
+    assert told == ["started", "ended"]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_second_ctrl_c_does_not_wait(note: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(**_: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+        pytest.fail("went on")
+
+    monkeypatch.setattr(ray, "init", start)
+    with pytest.raises(KeyboardInterrupt), connected(RunOptions(), Progress(), None):
+        pytest.fail("connected")
