@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +25,14 @@ from raybpe.flow import checks, steps
 from raybpe.flow.executor import Counted
 from raybpe.flow.memory import free_memory, peak_memory
 from raybpe.flow.progress import Progress, Stage
-from raybpe.flow.run_directory import END_SHARE, RunDirectory
+from raybpe.flow.run_directory import END_SHARE, STOP_SHARE, RunDirectory
+from raybpe.flow.signals import END_SECONDS
 from raybpe.flow.steps import Merged, Tally
 from raybpe.flow.warm import warm_counting, warm_merging
 
 if TYPE_CHECKING:
     from raybpe.counts.pretoken_table import PretokenTable
-    from raybpe.inputs.plan import Chunk
+    from raybpe.inputs import Chunk
 
 CHUNK_BYTES = 8 * 10**6  # small enough that threads end together; a chunk costs 0.1 ms beside text
 SPILL_FRACTION = 0.4
@@ -152,7 +153,7 @@ class _Crew:
         self.stop = threading.Event()
         self.failure: BaseException | None = None
         self.attempts: dict[int, int] = {}
-        self.results: list[tuple[PretokenTable, Tally]] = []
+        self.results: list[tuple[PretokenTable, Tally, list[Chunk]]] = []
         self.spill_bytes = 0
 
     def run(self, threads: int) -> tuple[list[PretokenTable], Tally]:
@@ -162,12 +163,17 @@ class _Crew:
             threading.Thread(target=self._work, name=f"raybpe-count-{i}", daemon=True)
             for i in range(threads)
         ]
+        began = perf_counter()
         for member in crew:
             member.start()
         try:
             for member in crew:
                 while member.is_alive():
                     member.join(0.5)  # with a time-out, so that Ctrl-C gets through
+        except BaseException:
+            if perf_counter() - began > STOP_SHARE * self.save_seconds:
+                self._save_what_is_counted(crew)
+            raise
         finally:
             self.stop.set()
             for member in crew:
@@ -175,9 +181,25 @@ class _Crew:
         if self.failure is not None:
             raise self.failure
         tally = Tally()
-        for _, one in self.results:
+        for _, one, _ in self.results:
             tally.add(one)
-        return [table for table, _ in self.results], tally
+        return [table for table, _, _ in self.results], tally
+
+    def _save_what_is_counted(self, crew: Sequence[threading.Thread]) -> None:
+        """When the run is interrupted; a second interrupt ends this too."""
+        if not self.directory.keeps_partials:
+            return
+        self.todo.clear()  # each thread ends with the chunk that it is at
+        until = perf_counter() + END_SECONDS
+        for member in crew:
+            member.join(max(until - perf_counter(), 0))
+        with suppress(RaybpeError):
+            for table, tally, chunks in self.results:
+                self._save(table, tally, chunks)
+
+    def _save(self, table: PretokenTable, tally: Tally, chunks: Sequence[Chunk]) -> None:
+        parts = steps.take_out(table, self.config, self.directory.partitions, tally)
+        self.directory.save_partial([chunk.index for chunk in chunks], parts, tally)
 
     def _work(self) -> None:
         try:
@@ -196,17 +218,18 @@ class _Crew:
             self.failure = error
         self.stop.set()
 
-    def _fill_table(self) -> tuple[PretokenTable, Tally] | None:
+    def _fill_table(self) -> tuple[PretokenTable, Tally, list[Chunk]] | None:
         """Count chunks until none is left, or until it is time to save what was counted."""
         from raybpe.counts.pretoken_table import PretokenTable
 
-        table, tally, mine = PretokenTable(), Tally(), list[Any]()
+        table, tally = PretokenTable(), Tally()
+        mine: list[Chunk] = []
         began = perf_counter()
         while True:
             try:
                 chunk = self.todo.popleft()
             except IndexError:
-                return (table, tally) if mine else None
+                return (table, tally, mine) if mine else None
             mine.append(chunk)
             try:
                 tally.add(self._count_chunk(chunk, table))
@@ -222,8 +245,7 @@ class _Crew:
             checks.check_pattern_matches(tally, self.config, at_end=False)
             late = perf_counter() - began > self.save_seconds
             if self.directory.keeps_partials and (late or table.memory_bytes > self.spill_bytes):
-                parts = steps.take_out(table, self.config, self.directory.partitions, tally)
-                self.directory.save_partial([one.index for one in mine], parts, tally)
+                self._save(table, tally, mine)
                 table, tally, mine = PretokenTable(), Tally(), []
                 began = perf_counter()
 

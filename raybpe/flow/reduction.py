@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from math import ceil
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -25,10 +26,18 @@ from typing import TYPE_CHECKING, Any
 import ray
 
 from raybpe.config import CountConfig
+from raybpe.errors import RaybpeError
 from raybpe.filesystems import is_local
 from raybpe.flow import checks, task_errors, task_options, tasks
 from raybpe.flow.jobs import Job, Node, Task
-from raybpe.flow.run_directory import END_SHARE, Partial, RunDirectory
+from raybpe.flow.run_directory import (
+    END_SHARE,
+    STOP_SHARE,
+    Partial,
+    RunDirectory,
+    write_partial,
+)
+from raybpe.flow.signals import END_SECONDS
 from raybpe.flow.steps import Tally, pretokenizer_of
 from raybpe.flow.waiting import wait_for_one
 
@@ -112,20 +121,44 @@ class Reduction:
                     self._save_ready()  # before the merge loop, which may take long
                 else:
                     break
-        finally:
-            self._stop()
+        except BaseException:
+            with suppress(RaybpeError, ray.exceptions.RayError):
+                self._stop()
+            raise
         (root,) = self._ready
         return root
 
     def _stop(self) -> None:
-        """After an error or Ctrl-C, let what is being saved be saved.
+        """After an error or Ctrl-C, save what is counted, largest sums first, while there is time.
 
-        Other tasks end with the connection or, in a Ray that the caller keeps, when they are done:
-        `ray.cancel` can crash this process where a task ends at the same time (ray#54785).
+        This process writes, since starting a worker takes too long. Tasks end with the connection
+        or, in a Ray that the caller keeps, when they are done: `ray.cancel` can crash this process
+        where a task ends at the same time (ray#54785).
         """
+        until = perf_counter() + END_SECONDS
+        if self._directory.keeps_partials and self._has_counted_for(STOP_SHARE):
+            nodes = [*self._ready, *(node for job in self._jobs() for node in job.group)]
+            for node in sorted(nodes, key=lambda one: -len(one.chunks)):
+                if not node.saving and perf_counter() < until:
+                    self._save_here(node)
         saves = [ref for ref, task in self._pending.items() if task.job.kind == "save"]
         if saves:
-            ray.wait(saves, num_returns=len(saves), timeout=task_options.END_SECONDS)
+            left = max(until - perf_counter(), 0)
+            for ref in ray.wait(saves, num_returns=len(saves), timeout=left)[0]:
+                ray.get(ref)
+                self._note_saved(self._pending[ref].job.node)
+
+    def _save_here(self, node: Node) -> None:
+        tables = ray.get(node.refs, timeout=END_SECONDS)
+        chunks = sorted(node.chunks)
+        uri = self._directory.partial_uri(chunks)
+        write_partial(uri, self._directory.identity, chunks, tables, node.tally)
+        self._note_saved(node)
+
+    def _note_saved(self, node: Node) -> None:
+        node.uri = self._directory.partial_uri(sorted(node.chunks))
+        node.saving = True
+        self._directory.note_saved(Partial(node.uri, node.chunks, node.tally, node.size))
 
     def _jobs(self) -> list[Job]:
         """The jobs in flight."""
@@ -177,8 +210,11 @@ class Reduction:
 
     def _is_late(self, share: float = 1.0) -> bool:
         """Whether it is time to save, and there is something that is not saved yet."""
-        late = perf_counter() - self._saved_at > share * self._save_seconds
-        return late and any(not node.saving for node in self._ready)
+        unsaved = any(not node.saving for node in self._ready)
+        return unsaved and self._has_counted_for(share)
+
+    def _has_counted_for(self, share: float) -> bool:
+        return perf_counter() - self._saved_at > share * self._save_seconds
 
     # -- submitting ------------------------------------------------------------------------------
 
@@ -290,8 +326,7 @@ class Reduction:
             node.tally.peak_memory_bytes = max(node.tally.peak_memory_bytes, peak)
             node.size += size
         else:
-            node.uri = self._directory.partial_uri(sorted(node.chunks))
-            self._directory.note_saved(Partial(node.uri, node.chunks, node.tally, node.size))
+            self._note_saved(node)
             if self._is_short():
                 node.refs = []
             return

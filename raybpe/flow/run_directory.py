@@ -49,6 +49,7 @@ RUN_FILE = "run.json"
 METADATA_KEY = b"raybpe.partial"
 FORMAT = 1
 SHOWN_DIFFERENCES = 12
+STOP_SHARE = 0.1  # of `save_seconds`: counting that is saved when the run is interrupted
 END_SHARE = 0.5  # of `save_seconds`: counting that is saved at its end, before the merge loop
 BYTES_PER_PARTITION = 16 * 10**9  # of input: some 10 million unique pretokens in each
 MAX_PARTITIONS = 64

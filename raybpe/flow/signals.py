@@ -1,4 +1,4 @@
-"""Signals at moments when Python code must not be torn apart: while Ray starts and ends."""
+"""Ctrl-C and SIGTERM: time for saving, and moments that must not be torn apart."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+END_SECONDS = 5.0  # in which an interrupted run saves what it has
 HELD = (signal.SIGINT, signal.SIGTERM)
 
 

@@ -23,8 +23,6 @@ SMALLER_CHUNKS = "give a smaller --chunk-size, or nodes with more memory"
 LARGER_NODES = "use nodes with more memory"
 FEWER_PRETOKENS = "leave out rare pretokens with --min-pretoken-count, or use a larger machine here"
 
-END_SECONDS = 5.0  # that an interrupted run waits for what its tasks are writing
-
 
 def window(workers: int | None) -> int:
     """Most tasks to have in flight now; ask again, since nodes come and go."""

@@ -17,6 +17,7 @@ from raybpe.flow import checks, task_errors, task_options
 from raybpe.flow.dataset.shards import Shard, shard_name, write_shard
 from raybpe.flow.dataset.steps import UNIT_BYTES, EncodeConfig, encode_chunk
 from raybpe.flow.progress import Progress
+from raybpe.flow.signals import END_SECONDS
 from raybpe.flow.waiting import wait_for_one
 from raybpe.inputs import Chunk
 from raybpe.tokenizer.tokenizer import Tokenizer
@@ -101,5 +102,5 @@ def encode_shards(
 
 def _ended(refs: Iterable[Any]) -> list[Any]:
     refs = list(refs)
-    seconds = task_options.END_SECONDS
+    seconds = END_SECONDS
     return ray.wait(refs, num_returns=len(refs), timeout=seconds)[0] if refs else []
