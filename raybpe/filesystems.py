@@ -89,7 +89,7 @@ def local_path(uri: str) -> str:
 def split_query(uri: str) -> tuple[str, str]:
     """A store's URI without its query, and the query with its question mark.
 
-    HTTP keeps its query: there it is part of the name.
+    HTTP keeps its query: the server needs it to find the file; see `name_of` for its name.
     """
     if scheme_of(uri) in ("file", "http", "https"):
         return uri, ""
@@ -97,11 +97,16 @@ def split_query(uri: str) -> tuple[str, str]:
     return head, mark + query
 
 
+def name_of(uri: str) -> str:
+    """What names the file: the path or URI without a query, whose suffix says what it holds."""
+    return uri if is_local(uri) else uri.partition("?")[0]
+
+
 def shown(uri: str) -> str:
     """The URI as messages and manifests name it: no options, no keys, no signature of a link."""
     if is_local(uri):
         return uri.encode("utf-8", "backslashreplace").decode()  # a name may be any bytes
-    scheme, _, rest = uri.partition("?")[0].partition("://")
+    scheme, _, rest = name_of(uri).partition("://")
     authority, slash, path = rest.partition("/")
     return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
 
@@ -132,8 +137,10 @@ def _filesystem(scheme: str, authority: str, query: str) -> tuple[FileSystem, st
     import fsspec
 
     if query:
+        # What stands there is not quoted: it may be a key.
         raise UsageError(
-            f"URIs of {scheme}:// take no options after a question mark; leave {query!r} out"
+            f"URIs of {scheme}:// take no options; leave out the question mark and what follows, "
+            "and give keys and tokens in the environment"
         )
     other = fsspec.filesystem(scheme)
     prefix = f"{scheme}://{authority}/" if scheme in ("http", "https") else f"{authority}/"

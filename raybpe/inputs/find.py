@@ -27,6 +27,7 @@ from raybpe.filesystems import (
     is_local,
     local_path,
     local_version,
+    name_of,
     resolve,
     scheme_of,
     shown,
@@ -233,7 +234,7 @@ def _hidden(path: str) -> bool:
 def _choose(files: Iterable[Found]) -> Iterator[tuple[Found, str | None]]:
     """Say of each file of a folder whether to read it or why not."""
     for found in files:
-        name = split_query(found.uri)[0]
+        name = name_of(found.uri)
         if os.path.basename(name).startswith("."):
             yield found, "hidden"
         elif suffix(name) in BINARY_SUFFIXES:

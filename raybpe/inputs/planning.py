@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from raybpe.errors import InputError, UsageError
-from raybpe.filesystems import RangeFile, shown, split_query
+from raybpe.filesystems import RangeFile, name_of, scheme_of, shown
 from raybpe.inputs.documents import JSON_HEAD_BYTES, holds_records
 from raybpe.inputs.find import Found, find_files
-from raybpe.inputs.forms import form_of
+from raybpe.inputs.forms import Form, form_of
 from raybpe.inputs.plan import ALL, DIVISIBLE, STDIN, Part, Plan, Source, group, split_bytes
 
 
@@ -60,9 +60,7 @@ def plan_inputs(
 def _text_notes(wholes: Sequence[Part]) -> tuple[str, ...]:
     """What to say about .json files that turned out not to be JSON lines."""
     texts = [
-        part.uri
-        for part in wholes
-        if part.format != "jsonl" and form_of(split_query(part.uri)[0]).format == "json"
+        part.uri for part in wholes if part.format != "jsonl" and _form(part.uri).format == "json"
     ]
     if not texts:
         return ()
@@ -72,8 +70,16 @@ def _text_notes(wholes: Sequence[Part]) -> tuple[str, ...]:
     )
 
 
+def _form(uri: str, documents: str = "text") -> Form:
+    """Form of a file by its name or, where that says nothing, by the name that a link asks for."""
+    form = form_of(name_of(uri), documents)
+    if form.known or scheme_of(uri) not in ("http", "https"):
+        return form
+    return form_of(uri, documents)  # such as https://host/get?file=a.jsonl.gz
+
+
 def _whole(found: Found, documents: str, field: str) -> Part:
-    form = form_of(split_query(found.uri)[0], documents)
+    form = _form(found.uri, documents)
     if form.compression and form.format in ("parquet", "arrow"):
         raise InputError(
             f"{shown(found.uri)} is a compressed table; decompress it (Parquet and Arrow compress "

@@ -20,7 +20,14 @@ def test_errors_of_libraries_do_not_show_keys(uri: str) -> None:
     assert "secret" not in str(explain(uri, OSError(f"cannot parse {uri}")))
 
 
-@pytest.mark.parametrize("uri", ["memory://folder/a?version=2", "s3://me:secret@bucket/a?foo=1"])
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "memory://folder/a?version=2",
+        "memory://folder/a?token=secret",
+        "s3://me:secret@bucket/a?foo=1",
+    ],
+)
 def test_options_that_nothing_reads_are_refused(uri: str) -> None:
     with pytest.raises(UsageError, match="question mark") as caught:
         resolve(uri)

@@ -80,7 +80,26 @@ def test_every_form(server: tuple[str, type[_Handler]]) -> None:
     base, handler = server
     for name, data in all_forms(DOCUMENTS).items():
         handler.files[f"/{name}"] = data
-        assert texts(plan_inputs([f"{base}/{name}"], chunk_bytes=500)) == EXPECTED, name
+        for query in ("", "?signature=x", "?X-Amz-Expires=60&X-Amz-Signature=a/b.c%2Fd"):
+            plan = plan_inputs([f"{base}/{name}{query}"], chunk_bytes=500)
+            assert texts(plan) == EXPECTED, name + query
+
+
+def test_a_link_that_asks_for_a_file_by_name(server: tuple[str, type[_Handler]]) -> None:
+    base, handler = server
+    forms = all_forms(DOCUMENTS)
+    for name in ("a.jsonl.gz", "a.parquet"):
+        handler.files["/get"] = next(d for n, d in forms.items() if n.endswith(name[1:]))
+        assert texts(plan_inputs([f"{base}/get?file={name}"], chunk_bytes=500)) == EXPECTED
+
+
+def test_a_json_link_that_holds_no_records_is_told_of(server: tuple[str, type[_Handler]]) -> None:
+    base, handler = server
+    handler.files["/a.json"] = b'["no record"]'
+    plan = plan_inputs([f"{base}/a.json?signature=x"], chunk_bytes=500)
+    assert texts(plan) == [b'["no record"]']
+    assert "1 .json file(s) are read as text" in plan.notes[0]
+    assert "signature" not in plan.notes[0]
 
 
 def test_ranges_signatures_and_failures_that_pass(server: tuple[str, type[_Handler]]) -> None:
