@@ -44,6 +44,7 @@ def training_summary(result: TrainResult, output: str) -> str:
     noted = {
         "invalid bytes": totals["invalid_bytes"],
         "null records": totals["nulls"],
+        "tar members not read": totals["members_not_read"],
         "byte order marks": totals["byte_order_marks"],
         "pretokens left out as too long": totals["long_pretokens_left_out"],
         "pretokens left out as too rare": rare["occurrences"],

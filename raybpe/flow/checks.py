@@ -153,6 +153,11 @@ def remarks(counted: Counted, merged: Merged, config: TrainConfig) -> Iterator[s
         )
     if tally.nulls:
         yield f"{tally.nulls:,} records have no text and were passed over"
+    if tally.members_not_read:
+        yield (
+            f"{tally.members_not_read:,} members of tar files are hidden, binary or no files, and "
+            "were not read"
+        )
     if tally.long_pretokens:
         yield (
             f"{tally.long_pretokens:,} occurrences of pretokens longer than "

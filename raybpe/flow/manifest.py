@@ -63,6 +63,7 @@ class Manifest:
             pretokens=tally.pretokens,
             invalid_bytes=tally.invalid_bytes,
             nulls=tally.nulls,
+            members_not_read=tally.members_not_read,
             byte_order_marks=tally.byte_order_marks,
             long_pretokens_left_out=tally.long_pretokens,
         )

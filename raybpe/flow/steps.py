@@ -41,10 +41,10 @@ class Tally:
     Attributes:
         chunks: chunks counted.
         text_bytes: bytes of the documents, special tokens included.
-        documents: pieces of text that the readers gave; a long document may come in several.
         pretokens: occurrences counted.
         invalid_bytes: bytes that were not UTF-8, dealt with by policy.
         nulls: rows or records without text.
+        members_not_read: members of tar files that are hidden, binary, or no files.
         byte_order_marks: texts that begin with U+FEFF, which is kept as text.
         long_pretokens: occurrences left out by `max_pretoken_length`.
         seconds: time spent counting, summed over threads and tasks.
@@ -54,10 +54,10 @@ class Tally:
 
     chunks: int = 0
     text_bytes: int = 0
-    documents: int = 0
     pretokens: int = 0
     invalid_bytes: int = 0
     nulls: int = 0
+    members_not_read: int = 0
     byte_order_marks: int = 0
     long_pretokens: int = 0
     seconds: float = 0.0
@@ -101,6 +101,7 @@ def count_chunk(
     blocks = read_blocks(chunk, pretokenizer_of(config), stats)
     tally = count_blocks(blocks, config, table, advance)
     tally.nulls, tally.byte_order_marks = stats.nulls, stats.byte_order_marks
+    tally.members_not_read = stats.members_not_read
     return tally
 
 
@@ -127,7 +128,6 @@ def count_blocks(
         if bad and config.invalid_utf8 == "keep":
             table.insert(*_single_bytes(invalid))
         tally.text_bytes += size
-        tally.documents += len(block.starts)
         tally.invalid_bytes += bad
         if advance is not None:
             advance(size)

@@ -39,7 +39,7 @@ def tar_blocks(stream: Stream, part: Part, cutter: Cutter, stats: ReadStats) -> 
                     continue
                 file = archive.extractfile(member) if member.isfile() else None
                 if file is None or _left_out(member.name):
-                    stats.skipped += 1
+                    stats.members_not_read += 1
                     continue
                 name = f"{stream.name}: {member.name}"
                 yield from _member_blocks(file, name, member.name, part, cutter, stats)
@@ -58,7 +58,7 @@ def _member_blocks(
     form = form_of(path, part.documents)
     stream = open_member(file, form.compression, name)
     if not form.known and b"\0" in stream.peek(SNIFF_BYTES):
-        stats.skipped += 1
+        stats.members_not_read += 1
     elif form.format == "tar":
         yield from tar_blocks(stream, part, cutter, stats)
     elif form.format in ("parquet", "arrow"):

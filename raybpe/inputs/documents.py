@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,23 +35,14 @@ class ReadStats:
     """What reading met, summed over parts.
 
     Attributes:
-        documents: documents handed on; a text that was cut for reading counts where it begins.
-        text_bytes: bytes of all documents.
         nulls: rows or records whose text is null.
         byte_order_marks: texts that begin with U+FEFF, which stays in the text.
-        skipped: members of archives that are not read: hidden, binary, or no files.
+        members_not_read: members of tar files that are hidden, binary, or no files.
     """
 
-    documents: int = 0
-    text_bytes: int = 0
     nulls: int = 0
     byte_order_marks: int = 0
-    skipped: int = 0
-
-    def add(self, other: ReadStats) -> None:
-        """Add another part's figures to these."""
-        for item in fields(self):
-            setattr(self, item.name, getattr(self, item.name) + getattr(other, item.name))
+    members_not_read: int = 0
 
 
 def holds_records(head: bytes, field: str) -> bool:

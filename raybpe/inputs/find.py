@@ -2,7 +2,7 @@
 
     a file       is read, whatever its name
     a folder     is walked; left out are names that begin with a dot and what is not text
-                 (see `forms`), and the plan lists them
+                 (see `forms`), and a note says how many
     a glob       gives what a shell would give: `*` and `?` do not match a leading dot or a slash,
                  `**` matches folders, folders that match are walked
     a URI        the same in an object store, where `?` begins the options and is no wildcard
@@ -49,10 +49,9 @@ class Found:
 
 @dataclass(frozen=True)
 class Findings:
-    """Files to read, files left out with the reason, and sentences for the user."""
+    """Files to read, and sentences for the user."""
 
     files: tuple[Found, ...]
-    skipped: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
 
 
@@ -98,7 +97,6 @@ def find_files(inputs: Sequence[str]) -> Findings:
         )
     return Findings(
         tuple(found for _, found in sorted(files.items())),
-        tuple(sorted((shown(uri), why) for uri, why in left_out.items())),
         tuple(notes),
     )
 

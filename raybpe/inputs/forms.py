@@ -10,7 +10,7 @@
 
 A file with another suffix is text when it is named or matched by a glob. Inside a folder it is
 text unless it has a suffix of `BINARY_SUFFIXES` or a NUL byte among its first 8,000 bytes, which
-is how git tells text from binary. What a folder leaves out is listed in the plan.
+is how git tells text from binary. The plan notes how many a folder leaves out.
 """
 
 from dataclasses import dataclass

@@ -45,10 +45,7 @@ def iterator_blocks(
     """
     stats = ReadStats() if stats is None else stats
     blocks = _column_blocks(texts, field, stats)
-    for block in _packed(texts, stats) if blocks is None else blocks:
-        stats.documents += len(block.starts)
-        stats.text_bytes += int((block.ends - block.starts).sum())
-        yield block
+    yield from _packed(texts, stats) if blocks is None else blocks
 
 
 def _packed(texts: Iterable[Any], stats: ReadStats) -> Iterator[Block]:

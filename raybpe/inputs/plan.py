@@ -15,7 +15,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from raybpe.inputs.forms import Compression, Format
 
@@ -113,13 +112,11 @@ class Plan:
     Attributes:
         chunks: the tasks.
         sources: the files, sorted by URI, without credentials or options.
-        skipped: (uri, reason) of files that folders hold and that are not read.
         notes: sentences that the user should see.
     """
 
     chunks: tuple[Chunk, ...]
     sources: tuple[Source, ...]
-    skipped: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -132,21 +129,10 @@ class Plan:
         """Whether standard input is read, which only this process can do."""
         return any(source.uri == STDIN for source in self.sources)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values that JSON can hold."""
-        return asdict(self)
-
     def fingerprint(self) -> str:
         """32 hex digits that are equal exactly when the same parts are read in the same chunks."""
         text = json.dumps([asdict(chunk) for chunk in self.chunks], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-    def __str__(self) -> str:
-        lines = [
-            f"{len(self.sources):,} files, {self.total_bytes:,} bytes, {len(self.chunks):,} chunks"
-        ]
-        lines += [f"note: {note}" for note in self.notes]
-        return "\n".join(lines)
 
 
 def split_bytes(part: Part, chunk_bytes: int) -> Iterator[Part]:

@@ -54,7 +54,7 @@ def plan_inputs(
     )
     parts = [piece for part in wholes for piece in _split(part, chunk_bytes)]
     notes = findings.notes + _text_notes(wholes)
-    return Plan(group(parts, chunk_bytes), sources, findings.skipped, notes)
+    return Plan(group(parts, chunk_bytes), sources, notes)
 
 
 def _text_notes(wholes: Sequence[Part]) -> tuple[str, ...]:

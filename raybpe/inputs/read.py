@@ -38,10 +38,7 @@ def read_blocks(chunk: Chunk, cutter: Cutter, stats: ReadStats | None = None) ->
     """
     stats = ReadStats() if stats is None else stats
     for part in chunk.parts:
-        for block in _read_part(part, cutter, stats):
-            stats.documents += len(block.starts) - block.continued
-            stats.text_bytes += int((block.ends - block.starts).sum())
-            yield block
+        yield from _read_part(part, cutter, stats)
 
 
 def _read_part(part: Part, cutter: Cutter, stats: ReadStats) -> Iterator[Block]:

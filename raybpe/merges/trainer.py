@@ -71,7 +71,6 @@ class MergeTrainer:
         data = np.ascontiguousarray(data, np.uint8)
         offsets = np.ascontiguousarray(offsets, np.int64)
         counts = np.ascontiguousarray(counts, np.int64)
-        self._byte_ids = np.ascontiguousarray(byte_ids, np.uint8)
         self._max_merges = max_merges
         self._floor = max(1, min_frequency)
         self._exhausted = False
@@ -87,7 +86,7 @@ class MergeTrainer:
             offsets,
             counts,
             words,
-            byte_ids=self._byte_ids,
+            byte_ids=np.ascontiguousarray(byte_ids, np.uint8),
             max_merges=max_merges,
             by_bytes=tie_break == "greatest-bytes",
             max_token_length=max_token_length,
@@ -151,15 +150,6 @@ class MergeTrainer:
         """int64 (made,): how often each pair occurred when it was merged."""
         counts: npt.NDArray[np.int64] = self._work.merged_counts.copy()
         return counts
-
-    def token_bytes(self) -> list[bytes]:
-        """Bytes of every id made so far: 256 single bytes in id order, then the merges."""
-        tokens = [b""] * 256
-        for byte, token in enumerate(self._byte_ids.tolist()):
-            tokens[token] = bytes([byte])
-        for left, right in zip(self.left.tolist(), self.right.tolist(), strict=True):
-            tokens.append(tokens[left] + tokens[right])
-        return tokens
 
     @property
     def memory_bytes(self) -> int:

@@ -2,7 +2,7 @@
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -31,21 +31,34 @@ def trainer(
     return MergeTrainer(*arrays(words), byte_ids=ids, max_merges=max_merges, **options)
 
 
-def result(made: MergeTrainer) -> tuple[Merges, list[int]]:
+def token_bytes(made: MergeTrainer, byte_ids: Iterable[int] = range(256)) -> list[bytes]:
+    """Bytes of every id made so far: 256 single bytes in id order, then the merges."""
+    tokens = [b""] * 256
+    for byte, token in enumerate(byte_ids):
+        tokens[token] = bytes([byte])
+    for left, right in zip(made.left.tolist(), made.right.tolist(), strict=True):
+        tokens.append(tokens[left] + tokens[right])
+    return tokens
+
+
+def result(made: MergeTrainer, byte_ids: Iterable[int] = range(256)) -> tuple[Merges, list[int]]:
     """Merges as bytes, and counts: what `reference.train` gives."""
-    tokens = made.token_bytes()
+    tokens = token_bytes(made, byte_ids)
     assert len(set(tokens)) == len(tokens)
     merges = [(tokens[a], tokens[b]) for a, b in zip(made.left, made.right, strict=True)]
     return merges, made.counts.tolist()
 
 
 def fast_train(
-    words: Mapping[bytes, int], max_merges: int, **options: Any
+    words: Mapping[bytes, int],
+    max_merges: int,
+    byte_ids: Sequence[int] = range(256),
+    **options: Any,
 ) -> tuple[Merges, list[int]]:
-    made = trainer(words, max_merges, **options)
+    made = trainer(words, max_merges, byte_ids, **options)
     made.advance()
     assert made.done
-    return result(made)
+    return result(made, byte_ids)
 
 
 def slow_train(words: Mapping[bytes, int], max_merges: int) -> tuple[Merges, list[int]]:

@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,8 +17,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from input_forms import tar
 
 from raybpe import flow, reference
+from raybpe.cli.show import training_summary
 from raybpe.config import CountConfig, RunOptions, TrainConfig, apply_preset
 from raybpe.counts.counts import Counts
 from raybpe.counts.unicode_version import unicode_version
@@ -323,6 +326,21 @@ def test_columns_of_tables_are_found_and_nulls_told(capsys: pytest.CaptureFixtur
     assert "2 records have no text" in capsys.readouterr().err
     with pytest.raises(InputError, match="text"):
         flow.train_from_iterator(table, config, quiet())
+
+
+def test_members_of_tar_files_that_are_not_read_are_told_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    members = {"a.txt": TEXT.encode(), "b.pdf": b"%PDF", ".c.txt": b"no", "blob": b"\0"}
+    (tmp_path / "a.tar").write_bytes(tar(members))
+    (tmp_path / "b.tar").write_bytes(tar({"d.txt": b"more", "e.png": b"no"}))
+    result = flow.train(
+        [str(tmp_path)], TrainConfig(300, GPT2), quiet(progress="auto", chunk_bytes=1)
+    )
+    assert result.manifest["totals"]["members_not_read"] == 4
+    assert "4 members of tar files are hidden, binary or no files" in capsys.readouterr().err
+    result = flow.train([str(tmp_path / "b.tar")], TrainConfig(300, GPT2), quiet())
+    assert re.search(r"tar members not read +1\n", training_summary(result, "out"))
 
 
 def test_the_manifest_says_where_counts_come_from(

@@ -148,13 +148,12 @@ def test_byte_order_mark_and_nul_are_text_and_counted(tmp_path: Path) -> None:
     assert stats.byte_order_marks == 1
 
 
-def test_plans_pickle_and_print(tmp_path: Path) -> None:
+def test_plans_pickle(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"text")
     plan = plan_inputs([tmp_path], chunk_bytes=3)
     again = pickle.loads(pickle.dumps(plan))
     assert again == plan
     assert again.fingerprint() == plan.fingerprint()
-    assert str(plan) == "1 files, 4 bytes, 2 chunks"
 
 
 @pytest.mark.parametrize("gap", [b"", b"\r", b"\n"])
@@ -168,9 +167,9 @@ def test_a_long_line_is_cut_within_and_stays_one_document(
     for chunk_bytes in (50, 999, 10**6):
         plan = plan_inputs([path], chunk_bytes=chunk_bytes, documents="lines")
         found: list[bytes] = []
-        stats, longest = ReadStats(), 0
+        longest = 0
         for chunk in sorted(plan.chunks, key=lambda chunk: chunk.parts[0].start):
-            for block in read_blocks(chunk, SpaceCutter(), stats):
+            for block in read_blocks(chunk, SpaceCutter()):
                 spans = zip(block.starts, block.ends, strict=True)
                 pieces = [block.data[start:end].tobytes() for start, end in spans]
                 longest = max(longest, *map(len, pieces))
@@ -178,7 +177,6 @@ def test_a_long_line_is_cut_within_and_stays_one_document(
                     found[-1] += pieces.pop(0)
                 found += pieces
         assert found == lines_of(data)
-        assert stats.documents == len(found)
         assert longest <= 1000
 
 
