@@ -3,9 +3,8 @@
 While a run is unfinished its output holds a folder `.raybpe/` (beside a counts file, a folder
 `.counts.arrow.raybpe/`) with
 
-* ``run.json``: the configuration, the inputs with sizes and versions, the chunk size and the plan's
-  fingerprint. Written before any work. While there are partials, a later run with anything else
-  is refused, and told the difference.
+* ``run.json`` (`run_record`): what is counted and how. Written before any work. While there are
+  partials, a later run with anything else is refused, and told the difference.
 * ``partial-<hash>.arrow``: summed counts of some chunks, as an Arrow IPC file with one record
   batch per hash partition. Its schema metadata ``raybpe.partial`` is a JSON object: ``run`` (the
   identity of run.json), ``chunks`` (indices that it covers) and ``tally``.
@@ -28,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from raybpe.config import CountConfig, RunOptions, TrainConfig
 from raybpe.counts.columns import Columns
-from raybpe.errors import CountsError, RaybpeError, UsageError
+from raybpe.errors import CountsError, RaybpeError
 from raybpe.filesystems import (
     attempt,
     is_local,
@@ -38,6 +37,7 @@ from raybpe.filesystems import (
     shown,
     split_query,
 )
+from raybpe.flow.run_record import RUN_FILE, read_record, record, refuse_other_run
 from raybpe.flow.steps import Tally
 
 if TYPE_CHECKING:
@@ -45,10 +45,7 @@ if TYPE_CHECKING:
     from raybpe.inputs import Plan
 
 FOLDER = ".raybpe"
-RUN_FILE = "run.json"
 METADATA_KEY = b"raybpe.partial"
-FORMAT = 1
-SHOWN_DIFFERENCES = 12
 STOP_SHARE = 0.1  # of `save_seconds`: counting that is saved when the run is interrupted
 END_SHARE = 0.5  # of `save_seconds`: counting that is saved at its end, before the merge loop
 BYTES_PER_PARTITION = 16 * 10**9  # of input: some 10 million unique pretokens in each
@@ -132,7 +129,7 @@ class RunDirectory:
         earlier = None
         if root is not None and _holds_work(root):
             if options.resume:
-                earlier = _read_run(root)
+                earlier = read_record(root)
             else:
                 storage.delete(root)
         chunk_bytes = executor.chunk_bytes(options)
@@ -144,16 +141,7 @@ class RunDirectory:
         for note in plan.notes:
             executor.progress.note(note)
         settings = config.as_dict() if config is not None else {"counting": asdict(counting)}
-        run = {
-            "format": FORMAT,
-            "config": settings,
-            "inputs": {source.uri: source.state for source in plan.sources},
-            "documents": options.documents,
-            "field": options.field,
-            "chunk_bytes": chunk_bytes,
-            "plan": plan.fingerprint(),
-        }
-        run = json.loads(json.dumps(run))  # tuples become lists, as in the file
+        run = record(settings, plan, options, chunk_bytes)
         identity = hashlib.sha256(json.dumps(run, sort_keys=True).encode()).hexdigest()[:32]
         if plan.reads_stdin:
             root = None  # what has been read from a pipe is gone
@@ -165,7 +153,7 @@ class RunDirectory:
                 text = json.dumps(run, indent=1)
                 storage.write(storage.join(root, RUN_FILE), text.encode())
             else:
-                _refuse_differences(earlier, run, str(options.output))
+                refuse_other_run(earlier, run, str(options.output))
                 directory._take_up(root, executor)
         return directory
 
@@ -341,60 +329,3 @@ def _read_header(uri: str) -> tuple[Partial, str]:
             f"{shown(uri)} does not say which chunks it covers; remove it, or start over with "
             "--no-resume"
         ) from error
-
-
-def _read_run(root: str) -> dict[str, Any] | None:
-    from raybpe import storage
-
-    uri = storage.join(root, RUN_FILE)
-    if not storage.exists(uri):
-        return None
-    try:
-        run = json.loads(storage.read(uri).to_pybytes())
-        if run["format"] != FORMAT or not isinstance(run["chunk_bytes"], int):
-            raise ValueError("another format")
-    except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(
-            f"{shown(uri)} cannot be read as the record of an unfinished run ({error}); start over "
-            "with --no-resume, or give another --output"
-        ) from error
-    return dict(run)
-
-
-def _refuse_differences(earlier: dict[str, Any], now: dict[str, Any], output: str) -> None:
-    differences = list(_differences(earlier, now))
-    if not differences:
-        return
-    listed = "; ".join(differences[:SHOWN_DIFFERENCES])
-    if len(differences) > SHOWN_DIFFERENCES:
-        listed += f"; and {len(differences) - SHOWN_DIFFERENCES:,} more"
-    raise UsageError(
-        f"{shown(output)} has an unfinished run that differs: {listed}. Give the same settings and "
-        "inputs to continue it, --no-resume to throw it away, or another --output"
-    )
-
-
-def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
-    """Sentences such as `vocab size was 1000, is 2000`."""
-    old, new = _flat(before), _flat(now)
-    for name in [*old, *(name for name in new if name not in old)]:
-        if name == "plan":
-            continue  # follows from the others
-        if name not in new:
-            yield f"{name} is gone"
-        elif name not in old:
-            yield f"{name} is new"
-        elif old[name] != new[name]:
-            yield f"{name} was {old[name]!r}, is {new[name]!r}"
-
-
-def _flat(run: dict[str, Any]) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in run.items():
-        if key == "inputs":
-            flat.update({f"input {uri}": size for uri, size in value.items()})
-        elif isinstance(value, dict):
-            flat.update(_flat(value))
-        else:
-            flat[key.replace("_", " ")] = value
-    return flat

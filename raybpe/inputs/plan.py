@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 
+from raybpe.filesystems import shown
 from raybpe.inputs.forms import Compression, Format
 
 STDIN = "-"
@@ -130,9 +132,24 @@ class Plan:
         return any(source.uri == STDIN for source in self.sources)
 
     def fingerprint(self) -> str:
-        """32 hex digits that are equal exactly when the same parts are read in the same chunks."""
-        text = json.dumps([asdict(chunk) for chunk in self.chunks], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
+        """32 hex digits that are equal when the same parts of the same files are read in order.
+
+        What `shown` hides of a URI, such as the signature of a link, changes it only where nothing
+        else tells files apart: where the store gives no version, or two files are shown alike.
+        """
+        alike = Counter(source.uri for source in self.sources)
+        states = {
+            source.uri: source.state
+            for source in self.sources
+            if source.version and alike[source.uri] == 1
+        }
+        chunks = [asdict(chunk) for chunk in self.chunks]
+        for chunk in chunks:
+            for part in chunk["parts"]:
+                name = shown(part["uri"])
+                if name in states:
+                    part["uri"] = [name, states[name]]
+        return hashlib.sha256(json.dumps(chunks, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def split_bytes(part: Part, chunk_bytes: int) -> Iterator[Part]:

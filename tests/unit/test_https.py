@@ -5,17 +5,26 @@ import http.server
 import threading
 from collections.abc import Iterator
 from email.utils import formatdate
+from pathlib import Path
 from typing import Any
 
 import pytest
 from input_forms import DOCUMENTS, all_forms, texts
 
 import raybpe
-from raybpe.errors import InputError, TransientError
+from raybpe.config import CountConfig, RunOptions
+from raybpe.errors import InputError, TransientError, UsageError
+from raybpe.flow.executor import Executor
+from raybpe.flow.local import LocalExecutor
+from raybpe.flow.progress import progress_for
+from raybpe.flow.run_directory import RunDirectory
+from raybpe.flow.steps import Tally
 from raybpe.inputs import plan_inputs
 from raybpe.inputs.find import find_files
+from raybpe.pretokenize import PATTERNS
 
 pytest.importorskip("aiohttp", reason="http needs aiohttp")
+GPT2 = CountConfig(PATTERNS["gpt2"], "gpt2")
 EXPECTED = [text.encode() for text in DOCUMENTS]
 
 
@@ -32,7 +41,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self._answer(True)
 
     def _answer(self, with_body: bool) -> None:
-        data = self.files.get(self.path.partition("?")[0])
+        data = self.files.get(self.path, self.files.get(self.path.partition("?")[0]))
         if data is None or (with_body and self.failures):
             self.send_response(404 if data is None else self.failures.pop())
             self.send_header("Content-Length", "0")
@@ -115,6 +124,65 @@ def test_ranges_signatures_and_failures_that_pass(server: tuple[str, type[_Handl
     handler.failures += [503] * 20
     with pytest.raises(TransientError):
         texts(plan)
+
+
+def opened(output: Path, *links: str, **more: Any) -> RunDirectory:
+    options = RunOptions(executor="local", output=str(output), chunk_bytes=1, **more)
+    executor: Executor = LocalExecutor(options, progress_for("none"))
+    return RunDirectory.open(links, None, GPT2, options, executor)
+
+
+def test_work_on_a_link_survives_another_signature(
+    server: tuple[str, type[_Handler]], tmp_path: Path
+) -> None:
+    base, handler = server
+    handler.files["/f.txt"] = b"ab"
+    output = tmp_path / "c.arrow"
+    directory = opened(output, f"{base}/f.txt?signature=x")
+    directory.save_partial([0], [], Tally(chunks=1))
+    again = opened(output, f"{base}/f.txt?signature=y")
+    assert again.identity == directory.identity
+    assert again.covered == {0}
+    assert again.plan.chunks[0].parts[0].uri.endswith("?signature=y")
+    handler.files["/f.txt"] = b"AB"
+    with pytest.raises(
+        UsageError, match=r"input http.*/f\.txt was '2 bytes of .*, is '2 bytes of "
+    ):
+        opened(output, f"{base}/f.txt?signature=y")
+
+
+def test_links_that_differ_in_their_query_are_told_apart(
+    server: tuple[str, type[_Handler]], tmp_path: Path
+) -> None:
+    base, handler = server
+    handler.files |= {"/f.txt?x=1": b"ab", "/f.txt?x=2": b"cd"}
+    handler.files |= {"/f.txt?x=3": b"ab", "/f.txt?x=4": b"cd"}
+    output = tmp_path / "c.arrow"
+    links = [f"{base}/f.txt?x=1", f"{base}/f.txt?x=2"]
+    directory = opened(output, *links)
+    assert [source.uri for source in directory.plan.sources] == [f"{base}/f.txt"] * 2
+    directory.save_partial([0], [], Tally(chunks=1))
+    assert opened(output, *links).covered == {0}
+    # Which of two that are shown alike is which, only the query says.
+    assert not opened(output, f"{base}/f.txt?x=3", f"{base}/f.txt?x=4").covered_before
+    handler.files["/f.txt?x=2"] = b"CD"
+    with pytest.raises(UsageError, match=r"f\.txt \(number 2 of that name\) was '2 bytes of "):
+        opened(output, *links)
+    with pytest.raises(UsageError, match=r"f\.txt \(number 2 of that name\) is gone"):
+        opened(output, links[0])
+
+
+def test_a_query_counts_where_a_server_tells_no_version(
+    server: tuple[str, type[_Handler]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, handler = server
+    handler.files["/f.txt"] = b"ab"
+    links = [f"{base}/f.txt?x={number}" for number in (1, 2)]
+    one, two = (plan_inputs([link], chunk_bytes=9).fingerprint() for link in links)
+    assert one == two
+    monkeypatch.setattr("raybpe.inputs.find.store_version", lambda *_: "")
+    one, two = (plan_inputs([link], chunk_bytes=9).fingerprint() for link in links)
+    assert one != two
 
 
 def test_versions(server: tuple[str, type[_Handler]]) -> None:

@@ -183,6 +183,19 @@ def test_an_input_that_changed_within_its_size_is_refused(
     assert result.tokenizer.merges == flow.train([text], CONFIG).tokenizer.merges
 
 
+def test_a_record_of_another_version_is_refused(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unfinished(text, tmp_path / "out", monkeypatch)
+    path = tmp_path / "out" / FOLDER / "run.json"
+    run = json.loads(path.read_text())
+    earlier = {**run, "format": 1, "inputs": {e["uri"]: e["state"] for e in run["inputs"]}}
+    for content, reason in ((earlier, "its format is 1"), ({**run, "inputs": {"a": "b"}}, "")):
+        path.write_text(json.dumps(content))
+        with pytest.raises(UsageError, match=f"run.json cannot .*{reason}.*--no-resume"):
+            flow.train([text], CONFIG, options(tmp_path / "out"))
+
+
 def test_no_resume_starts_over(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     unfinished(text, tmp_path / "out", monkeypatch)
     result = flow.train([text], TrainConfig(300, GPT2), options(tmp_path / "out", resume=False))
@@ -339,8 +352,9 @@ def test_run_file_says_what_the_run_is(
     unfinished(text, tmp_path / "out", monkeypatch)
     run = json.loads((tmp_path / "out" / FOLDER / "run.json").read_text())
     assert run["config"]["vocab_size"] == 400
-    assert list(run["inputs"]) == [text]
-    assert run["inputs"][text].startswith(f"{os.path.getsize(text):,} bytes of 20")
+    (entry,) = run["inputs"]
+    assert entry["uri"] == text
+    assert entry["state"].startswith(f"{os.path.getsize(text):,} bytes of 20")
     assert run["chunk_bytes"] == 5000
 
 
