@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -30,6 +31,7 @@ MANY_PRETOKEN_BYTES = 50 * 10**6
 MANY_PRETOKENS_SHARE = 0.3  # of the text; multilingual text has 0.1
 SAVED_SHARE = 0.2  # of the text: counts of 200 MB of English are 14 MB, and the sum is saved anew
 LEAST_DISK_BYTES = 20 * 10**6  # and the files of a tokenizer
+_SHARD = re.compile(r"shard-[0-9]{5,}\.(npy|bin|parquet)")
 NEVER_MATCHED_BYTES = 64 * 10**6  # text without a single pretoken after which a run gives up
 
 
@@ -39,16 +41,67 @@ def check_output_is_apart(inputs: Sequence[str], options: RunOptions) -> None:
     Raises:
         UsageError: it is there.
     """
-    if options.output is None or not is_local(options.output):
+    if options.output is None:
         return
-    output = os.path.realpath(local_path(options.output))
-    for name in filter(is_local, inputs):
-        folder = os.path.realpath(local_path(name))
-        if os.path.isdir(folder) and os.path.commonpath([folder, output]) == folder:
+    output = _place(options.output)
+    for name in inputs:
+        folder = _place(os.path.expanduser(name) if is_local(name) else name)
+        if is_local(name) and not os.path.isdir(folder):
+            continue
+        if _is_within(output, folder):
             raise UsageError(
-                f"the output {options.output} lies within the input folder {name}, so the next "
-                "run would read what this one writes; name another with --output"
+                f"the output {shown(options.output)} lies within the input folder {shown(name)}, "
+                "so the next run would read what this one writes; name another with --output"
             )
+
+
+def check_output_is_no_source(plan: Plan, options: RunOptions) -> None:
+    """Refuse to read, as text, what an earlier run wrote to the output; a glob may match it.
+
+    Raises:
+        UsageError: a planned file is the output, or lies in it and has the name of what runs write.
+    """
+    if options.output is None:
+        return
+    output = _place(options.output)
+    folders: dict[str, str] = {}  # resolved once each, since there may be a million files
+    for uri in dict.fromkeys(part.uri for chunk in plan.chunks for part in chunk.parts):
+        place = _place_of_file(uri, folders)
+        if place == output or (
+            os.path.dirname(place) == output and _is_written(os.path.basename(place))
+        ):
+            raise UsageError(
+                f"the input {shown(uri)} is what a run writes to the output "
+                f"{shown(options.output)}, so it would be read as text and then replaced; name "
+                "inputs that leave it out, or another --output"
+            )
+
+
+def _place(name: str) -> str:
+    """A path with links resolved, or a URI without options, to compare."""
+    return os.path.realpath(local_path(name)) if is_local(name) else shown(name).rstrip("/")
+
+
+def _place_of_file(uri: str, folders: dict[str, str]) -> str:
+    if not is_local(uri):
+        return _place(uri)
+    folder, name = os.path.split(local_path(uri))
+    if folder not in folders:
+        folders[folder] = os.path.realpath(folder)
+    path = os.path.join(folders[folder], name)
+    return os.path.realpath(path) if os.path.islink(path) else path
+
+
+def _is_within(place: str, folder: str) -> bool:
+    return place == folder or place.startswith(folder.rstrip("/") + "/")
+
+
+def _is_written(name: str) -> bool:
+    """Whether a tokenizer or an encoded data set has a file of this name."""
+    from raybpe.flow.dataset.index import INDEX
+    from raybpe.formats.write import FILES
+
+    return name in FILES or name == INDEX or _SHARD.fullmatch(name) is not None
 
 
 def tell_of_slow_pattern(config: CountConfig, progress: Progress) -> None:

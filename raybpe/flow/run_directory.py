@@ -37,6 +37,7 @@ from raybpe.filesystems import (
     shown,
     split_query,
 )
+from raybpe.flow.checks import check_output_is_no_source
 from raybpe.flow.run_record import RUN_FILE, read_record, record, refuse_other_run
 from raybpe.flow.steps import Tally
 
@@ -115,7 +116,8 @@ class RunDirectory:
         """Plan the inputs, and take up what an earlier run of the same command left.
 
         Raises:
-            UsageError: the output holds an unfinished run with other settings or inputs.
+            UsageError: the output holds an unfinished run with other settings or inputs, or an
+                input is what an earlier run wrote there.
             OutputError: the output cannot be written.
         """
         from raybpe import storage
@@ -138,6 +140,7 @@ class RunDirectory:
         plan = plan_inputs(
             inputs, chunk_bytes=chunk_bytes, documents=options.documents, field=options.field
         )
+        check_output_is_no_source(plan, options)
         for note in plan.notes:
             executor.progress.note(note)
         settings = config.as_dict() if config is not None else {"counting": asdict(counting)}

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ import pyarrow as pa
 import pytest
 from input_forms import tar
 
-from raybpe import flow, reference
+from raybpe import flow, reference, storage
 from raybpe.cli.show import training_summary
 from raybpe.config import CountConfig, RunOptions, TrainConfig, apply_preset
 from raybpe.counts.counts import Counts
@@ -34,6 +35,7 @@ from raybpe.errors import (
 )
 from raybpe.flow import checks, steps
 from raybpe.flow.run_directory import FOLDER
+from raybpe.inputs import plan_inputs
 from raybpe.merges.byte_order import byte_ids
 from raybpe.pretokenize import PATTERNS
 
@@ -484,6 +486,68 @@ def test_output_within_an_input_folder_is_refused(tmp_path: Path) -> None:
             flow.count([str(tmp_path / "text")], config.counting, options)
     options = RunOptions(executor="local", output=str(tmp_path / "text2"), progress="none")
     flow.train([str(tmp_path / "text")], config, options)
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_what_an_earlier_run_wrote_is_not_read_through_a_glob(tmp_path: Path, linked: bool) -> None:
+    folder, elsewhere = tmp_path / "d", tmp_path / "elsewhere"
+    folder.mkdir()
+    (folder / "a.txt").write_text("some text")
+    output = folder / "tok"
+    if linked:
+        output, link = elsewhere, output
+        elsewhere.mkdir()
+        link.symlink_to(elsewhere)
+    config = TrainConfig(257, GPT2)
+    glob, options = str(folder / "*"), quiet(output=str(output), verify=False)
+    flow.train([glob], config, options)
+    before = (output / "raybpe.json").read_bytes()
+    with pytest.raises(UsageError, match=r"the input .*/tok/.* is what a run writes to the output"):
+        flow.train([glob], config, options)
+    assert (output / "raybpe.json").read_bytes() == before
+    flow.train([str(folder / "*.txt")], config, options)
+
+
+def test_a_file_may_lie_beside_what_is_written(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("some text")
+    options = quiet(output=str(tmp_path), verify=False)
+    for _ in range(2):
+        flow.train([str(tmp_path / "a.txt")], TrainConfig(257, GPT2), options)
+    with pytest.raises(UsageError, match=r"merges\.txt is what a run writes"):
+        flow.train([str(tmp_path / "*.txt")], TrainConfig(257, GPT2), options)
+
+
+def test_counts_are_not_counted_as_text(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("some text")
+    options = quiet(output=str(tmp_path / "c.arrow"))
+    for inputs in ([str(tmp_path / "*")], [str(tmp_path / "c.arrow")]):
+        (tmp_path / "c.arrow").unlink(missing_ok=True)
+        flow.count([str(tmp_path / "a.txt")], GPT2, options)
+        with pytest.raises(UsageError, match=r"c\.arrow is what a run writes"):
+            flow.count(inputs, GPT2, options)
+
+
+def test_outputs_in_stores_are_apart_from_the_inputs_too() -> None:
+    base = f"memory://{uuid.uuid4()}"
+    storage.write(f"{base}/d/a.txt", b"some text")
+    config = TrainConfig(257, GPT2)
+    options = quiet(output=f"{base}/d/tok", verify=False)
+    for folder in (f"{base}/d", f"{base}/", f"{base}/d/tok"):
+        with pytest.raises(UsageError, match="lies within the input folder"):
+            flow.train([folder], config, options)
+    flow.train([f"{base}/d/*"], config, options)
+    with pytest.raises(UsageError, match=r"the input memory://.*/d/tok/.* is what a run writes"):
+        flow.train([f"{base}/d/*"], config, options)
+
+
+@pytest.mark.parametrize("name", ["index.json", "shard-00000.parquet", "merges.txt"])
+def test_what_an_encoding_wrote_is_no_source(tmp_path: Path, name: str) -> None:
+    (tmp_path / "e").mkdir()
+    (tmp_path / "e" / name).write_text("text")
+    options = RunOptions(output=str(tmp_path / "e"))
+    plan = plan_inputs([str(tmp_path / "*")], chunk_bytes=10**6)
+    with pytest.raises(UsageError, match=f"{name} is what a run writes to the output .*--output"):
+        checks.check_output_is_no_source(plan, options)
 
 
 def test_a_disk_with_little_room_is_told_of_before_counting(
