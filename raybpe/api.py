@@ -20,7 +20,7 @@ from raybpe.config import (
 )
 from raybpe.errors import UsageError
 from raybpe.given import path, several
-from raybpe.keywords import CountsKeywords, TextsKeywords, refuse_others
+from raybpe.keywords import TrainKeywords, refuse_others
 from raybpe.settings import count_config, run_options, train_config
 
 Path = str | os.PathLike[str]
@@ -126,21 +126,21 @@ def train(
 
 
 def train_from_iterator(
-    texts: Iterable[str | bytes], vocab_size: int, **keywords: Unpack[TextsKeywords]
+    texts: Iterable[str | bytes], vocab_size: int, **keywords: Unpack[TrainKeywords]
 ) -> Tokenizer:
     """Train on strings or bytes from an iterator; each item is a document.
 
     An Arrow, pandas, Polars, Hugging Face or Ray data set gives its column `field`. Nothing but
-    the counts is held in memory; the text is counted in this process. Takes the keywords of
-    `train` but those about reading files: `documents`, `chunk_size`, `fan_in` and `resume`.
+    the counts is held in memory; the text is counted in this process. Takes all keywords of
+    `train`, though `documents`, `chunk_size`, `fan_in` and `resume` decide nothing here.
 
     Raises:
-        ArgumentTypeError: one of these is given, or a keyword that there is not.
+        ArgumentTypeError: a keyword is given that there is not.
         RaybpeError: as `train`.
     """
     from raybpe import flow
 
-    refuse_others("train_from_iterator", keywords, TextsKeywords.__optional_keys__)
+    refuse_others("train_from_iterator", keywords)
     _refuse_one_text(texts)
     counting, training, options = _split(keywords)
     config = train_config(vocab_size, count_config(**counting), **training)
@@ -150,22 +150,23 @@ def train_from_iterator(
 def train_from_counts(
     counts: AnyCounts | Sequence[AnyCounts],
     vocab_size: int,
-    **keywords: Unpack[CountsKeywords],
+    **keywords: Unpack[TrainKeywords],
 ) -> Tokenizer:
     """Train from counts: `Counts`, the path of a counts file, a mapping, or several of them.
 
     Pattern and special tokens come with counts that were made by `count`; a mapping
-    `{bytes or str: int}` takes them from the keywords. Takes the keywords of
-    `train` but those about reading text: `documents`, `field`, `chunk_size`, `fan_in`, `resume`.
+    `{bytes or str: int}` takes them from the keywords. Takes all keywords of `train`, though
+    those about reading text, `documents`, `field`, `chunk_size`, `fan_in` and `resume`, decide
+    nothing here.
 
     Raises:
-        ArgumentTypeError: one of these is given, or a keyword that there is not.
+        ArgumentTypeError: a keyword is given that there is not.
         UsageError: a keyword contradicts what the counts were made with.
         CountsError: a file is corrupt, or several were made with different settings.
     """
     from raybpe import flow
 
-    refuse_others("train_from_counts", keywords, CountsKeywords.__optional_keys__)
+    refuse_others("train_from_counts", keywords)
     counting, training, options = _split(keywords)
     total = gather_counts(counts)
     config = train_config(vocab_size, counting_of(total, counting), **training)

@@ -1,4 +1,4 @@
-"""The keywords of those functions that take some of `train`'s, and the error for any others."""
+"""The keywords of `train` for the functions that take them as a whole, and the error for others."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ from typing import TypedDict
 from raybpe.config import ByteOrder, InvalidUtf8, SpecialsAt, TieBreak
 from raybpe.errors import ArgumentTypeError
 
-# Of `train`: how files are read, counted in chunks, and gone on with.
-_OF_FILES = ("documents", "field", "chunk_size", "fan_in", "resume")
 
-
-class CountsKeywords(TypedDict, total=False):
-    """The keywords of `train_from_counts`: those of `train` that are not about reading text."""
+class TrainKeywords(TypedDict, total=False):
+    """All keywords of `train`, so that one set of them serves every function that trains."""
 
     pattern: str
     special_tokens: Sequence[str] | None
@@ -31,34 +28,25 @@ class CountsKeywords(TypedDict, total=False):
     executor: str
     address: str | None
     workers: int | None
+    chunk_size: str | int
+    fan_in: int
     output: str | os.PathLike[str] | None
+    resume: bool
     verify: bool
     progress: str
-
-
-class TextsKeywords(CountsKeywords, total=False):
-    """The keywords of `train_from_iterator`."""
-
+    documents: str
     field: str
 
 
-def refuse_others(function: str, keywords: Mapping[str, object], taken: frozenset[str]) -> None:
-    """Refuse a keyword that would do nothing, as Python refuses one that a signature lacks.
-
-    Args:
-        taken: the keywords that the function takes.
+def refuse_others(function: str, keywords: Mapping[str, object]) -> None:
+    """Refuse a keyword that `train` lacks, as Python refuses one that a signature lacks.
 
     Raises:
-        ArgumentTypeError: another one is given.
+        ArgumentTypeError: there is one.
     """
+    taken = TrainKeywords.__optional_keys__
     for name in keywords:
-        if name in taken:
-            continue
-        if name in _OF_FILES:
+        if name not in taken:
             raise ArgumentTypeError(
-                f"{function} takes no {name}, which is about reading files and would do nothing; "
-                "leave it out"
+                f"{function} has no keyword {name!r}; it takes {', '.join(sorted(taken))}"
             )
-        raise ArgumentTypeError(
-            f"{function} has no keyword {name!r}; it takes {', '.join(sorted(taken))}"
-        )

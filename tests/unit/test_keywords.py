@@ -1,4 +1,4 @@
-"""Keywords and options that would do nothing are refused."""
+"""Keywords are those of `train`; options that would do nothing are refused."""
 
 import inspect
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 import raybpe
 from raybpe.cli import app as cli
 from raybpe.errors import ArgumentTypeError
-from raybpe.keywords import CountsKeywords, TextsKeywords
+from raybpe.keywords import TrainKeywords
 
 OF_FILES: dict[str, Any] = {
     "documents": "lines",
@@ -19,20 +19,15 @@ OF_FILES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", [*OF_FILES, "field"])
-def test_counts_take_no_keyword_about_reading(name: str) -> None:
-    given = {name: OF_FILES.get(name, "zzz")}
-    with pytest.raises(ArgumentTypeError, match=f"train_from_counts takes no {name}, .*leave it"):
-        raybpe.train_from_counts({"ab": 2}, 257, progress="none", **given)
-
-
-@pytest.mark.parametrize("name", OF_FILES)
-def test_texts_take_no_keyword_about_files(name: str) -> None:
-    given = {name: OF_FILES[name]}
-    with pytest.raises(ArgumentTypeError, match=f"train_from_iterator takes no {name}, .*leave it"):
-        raybpe.train_from_iterator(["ab"], 257, progress="none", **given)
-    with pytest.raises(TypeError, match=name):
-        raybpe.count_from_iterator(["ab"], progress="none", **given)
+def test_one_set_of_keywords_serves_every_function_that_trains(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("low lower")
+    given: dict[str, Any] = {**OF_FILES, "field": "zzz", "progress": "none", "pattern": "gpt2"}
+    trained = [
+        raybpe.train(tmp_path / "a.txt", 258, **given),
+        raybpe.train_from_iterator(["low lower"], 258, **given),
+        raybpe.train_from_counts({"low": 1, " lower": 1}, 258, **given),
+    ]
+    assert [tokenizer.vocab_size for tokenizer in trained] == [258] * 3
 
 
 def test_unknown_keywords_are_named_with_those_there_are() -> None:
@@ -42,10 +37,9 @@ def test_unknown_keywords_are_named_with_those_there_are() -> None:
             getattr(raybpe, function)(data, 257, patern="gpt2")
 
 
-def test_all_others_of_train_are_taken() -> None:
+def test_all_of_train_are_taken() -> None:
     of_train = inspect.signature(raybpe.train).parameters.keys() - {"inputs", "vocab_size"}
-    assert TextsKeywords.__optional_keys__ == of_train - OF_FILES.keys()
-    assert CountsKeywords.__optional_keys__ == of_train - OF_FILES.keys() - {"field"}
+    assert TrainKeywords.__optional_keys__ == of_train
 
 
 @pytest.mark.parametrize(
