@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -31,7 +30,6 @@ MANY_PRETOKEN_BYTES = 50 * 10**6
 MANY_PRETOKENS_SHARE = 0.3  # of the text; multilingual text has 0.1
 SAVED_SHARE = 0.2  # of the text: counts of 200 MB of English are 14 MB, and the sum is saved anew
 LEAST_DISK_BYTES = 20 * 10**6  # and the files of a tokenizer
-_SHARD = re.compile(r"shard-[0-9]{5,}\.(npy|bin|parquet)")
 NEVER_MATCHED_BYTES = 64 * 10**6  # text without a single pretoken after which a run gives up
 
 
@@ -98,10 +96,10 @@ def _is_within(place: str, folder: str) -> bool:
 
 def _is_written(name: str) -> bool:
     """Whether a tokenizer or an encoded data set has a file of this name."""
-    from raybpe.flow.dataset.index import INDEX
+    from raybpe.flow.dataset.index import INDEX, is_shard_name
     from raybpe.formats.write import FILES
 
-    return name in FILES or name == INDEX or _SHARD.fullmatch(name) is not None
+    return name in FILES or name == INDEX or is_shard_name(name)
 
 
 def tell_of_slow_pattern(config: CountConfig, progress: Progress) -> None:

@@ -11,7 +11,6 @@ shards that are missing.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -21,8 +20,8 @@ from raybpe import storage
 from raybpe.config import RunOptions
 from raybpe.cores import cores
 from raybpe.errors import UsageError
-from raybpe.filesystems import is_local, local_path, shown
-from raybpe.flow.checks import check_output_is_apart
+from raybpe.filesystems import shown
+from raybpe.flow.checks import check_output_is_apart, check_output_is_no_source
 from raybpe.flow.dataset.index import (
     INDEX,
     INDEX_FORMAT,
@@ -99,7 +98,7 @@ def encode_dataset(
     progress = progress_for(options.progress)
     for note in plan.notes:
         progress.note(note)
-    _refuse_own_inputs(folder, plan)
+    check_output_is_no_source(plan, options)
     identity = _identity(tokenizer, config, plan, options)
     state = _State.open(folder, identity, options.resume, plan.reads_stdin)
     if state.finished is not None:
@@ -163,18 +162,6 @@ def in_order(plan: Plan) -> Plan:
     """The plan with its chunks in the order of their text; plans put most work first."""
     chunks = sorted(plan.chunks, key=lambda chunk: (chunk.parts[0].uri, chunk.parts[0].start))
     return replace(plan, chunks=tuple(chunks))
-
-
-def _refuse_own_inputs(folder: str, plan: Plan) -> None:
-    """Refuse inputs that a shard would take the place of, or that starting over would delete."""
-    home = os.path.realpath(local_path(folder)) if is_local(folder) else shown(folder).rstrip("/")
-    for uri in {part.uri for chunk in plan.chunks for part in chunk.parts}:
-        path = os.path.realpath(local_path(uri)) if is_local(uri) else shown(uri)
-        if os.path.dirname(path) == home and is_shard_name(os.path.basename(path)):
-            raise UsageError(
-                f"the input {shown(uri)} lies in the output folder under a name that shards have "
-                "and would be lost; name another folder with --output"
-            )
 
 
 def _identity(
