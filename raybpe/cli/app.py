@@ -107,9 +107,9 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _say_interrupted(given: list[str]) -> None:
-    resumes = given[:1] in (["train"], ["count"], ["encode"])
-    more = "; the same command goes on from what is saved" if resumes else ""
-    print(f"interrupted{more}", file=sys.stderr)
+    # What `train` and `count` have saved they say themselves.
+    more = "; the same command goes on after the shards that are written"
+    print(f"interrupted{more if given[:1] == ['encode'] else ''}", file=sys.stderr)
 
 
 def _nobody_reads(stdout: TextIO) -> int:

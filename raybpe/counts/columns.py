@@ -5,8 +5,9 @@ Row i is ``data[offsets[i]:offsets[i + 1]]``, seen ``counts[i]`` times. Row orde
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,15 @@ class Columns(NamedTuple):
     def nbytes(self) -> int:
         """Bytes of the three arrays."""
         return self.data.nbytes + self.offsets.nbytes + self.counts.nbytes
+
+
+def checksum(parts: Iterable[Columns]) -> int:
+    """CRC-32 of the arrays of all parts, one after the other: offsets, bytes, counts."""
+    value = 0
+    for part in parts:
+        for array in (part.offsets, part.data, part.counts):
+            value = crc32(np.ascontiguousarray(array).data, value)
+    return value
 
 
 def concatenate(parts: Sequence[Columns]) -> Columns:

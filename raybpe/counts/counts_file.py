@@ -19,15 +19,13 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from typing import Any
-from zlib import crc32
 
-import numpy as np
 import pyarrow as pa
 
 from raybpe import storage
 from raybpe.config import CountConfig
 from raybpe.counts.arrow import SCHEMA, from_arrow, to_arrow
-from raybpe.counts.columns import Columns, concatenate
+from raybpe.counts.columns import checksum, concatenate
 from raybpe.counts.counts import CountedSource, Counts
 from raybpe.errors import CountsError, UsageError
 from raybpe.filesystems import shown
@@ -88,7 +86,7 @@ def load_counts(path: str) -> Counts:
     counts = Counts(to_arrow(columns), *_provenance(metadata, path))
     if len(columns.counts) and int(columns.counts.min()) < 0:
         raise CountsError(f"{path} is corrupt: it holds a negative count; count again")
-    found = {"rows": len(counts), "total": counts.total, "crc32": _checksum(columns)}
+    found = {"rows": len(counts), "total": counts.total, "crc32": checksum([columns])}
     for name, value in found.items():
         if metadata.get(name) != value:
             raise CountsError(
@@ -107,15 +105,8 @@ def _metadata(counts: Counts) -> dict[str, Any]:
         "sources": [asdict(source) for source in sources],
         "rows": len(counts),
         "total": counts.total,
-        "crc32": _checksum(counts.columns),
+        "crc32": checksum([counts.columns]),
     }
-
-
-def _checksum(columns: Columns) -> int:
-    value = 0
-    for array in (columns.offsets, columns.data, columns.counts):
-        value = crc32(np.ascontiguousarray(array).data, value)
-    return value
 
 
 def _parse(text: bytes, path: str) -> dict[str, Any]:

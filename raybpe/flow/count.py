@@ -28,7 +28,7 @@ def count(inputs: Sequence[str], config: CountConfig, options: RunOptions = DEFA
     checks.check_output_is_apart(inputs, options)
     with executor_for(options, progress_for(options.progress)) as executor:
         directory = RunDirectory.open(inputs, None, config, options, executor)
-        with directory.used():
+        with directory.used(executor.progress):
             _check_output(options)
             counted = count_all(directory, config, executor, Manifest(None, executor))
             counts = counted.as_counts(config)

@@ -30,13 +30,8 @@ from raybpe.errors import RaybpeError
 from raybpe.filesystems import is_local
 from raybpe.flow import checks, task_errors, task_options, tasks
 from raybpe.flow.jobs import Job, Node, Task
-from raybpe.flow.run_directory import (
-    END_SHARE,
-    STOP_SHARE,
-    Partial,
-    RunDirectory,
-    write_partial,
-)
+from raybpe.flow.partials import Partial, write_partial
+from raybpe.flow.run_directory import END_SHARE, STOP_SHARE, RunDirectory
 from raybpe.flow.signals import END_SECONDS
 from raybpe.flow.steps import Tally, pretokenizer_of
 from raybpe.flow.waiting import wait_for_one

@@ -5,9 +5,7 @@ While a run is unfinished its output holds a folder `.raybpe/` (beside a counts 
 
 * ``run.json`` (`run_record`): what is counted and how. Written before any work. While there are
   partials, a later run with anything else is refused, and told the difference.
-* ``partial-<hash>.arrow``: summed counts of some chunks, as an Arrow IPC file with one record
-  batch per hash partition. Its schema metadata ``raybpe.partial`` is a JSON object: ``run`` (the
-  identity of run.json), ``chunks`` (indices that it covers) and ``tally``.
+* ``partial-<hash>.arrow``: summed counts of some chunks (`partials`).
 
 Every file appears whole or not at all (`storage`). Which chunks are done is exactly what the
 partials say; where two overlap, the one that covers more is taken. The folder goes when the run is
@@ -21,58 +19,33 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from raybpe.config import CountConfig, RunOptions, TrainConfig
 from raybpe.counts.columns import Columns
-from raybpe.errors import CountsError, RaybpeError
+from raybpe.errors import RaybpeError
 from raybpe.filesystems import (
-    attempt,
     is_local,
     local_path,
-    open_input,
-    resolve,
-    shown,
     split_query,
 )
 from raybpe.flow.checks import check_output_is_no_source
+from raybpe.flow.partials import Partial, is_partial, read_header, write_partial
 from raybpe.flow.run_record import RUN_FILE, read_record, record, refuse_other_run
 from raybpe.flow.steps import Tally
 
 if TYPE_CHECKING:
     from raybpe.flow.executor import Executor
+    from raybpe.flow.progress import Progress
     from raybpe.inputs import Plan
 
 FOLDER = ".raybpe"
-METADATA_KEY = b"raybpe.partial"
 STOP_SHARE = 0.1  # of `save_seconds`: counting that is saved when the run is interrupted
 END_SHARE = 0.5  # of `save_seconds`: counting that is saved at its end, before the merge loop
 BYTES_PER_PARTITION = 16 * 10**9  # of input: some 10 million unique pretokens in each
 MAX_PARTITIONS = 64
-
-
-@dataclass(frozen=True)
-class Partial:
-    """Saved counts of some chunks.
-
-    Attributes:
-        uri: the file.
-        chunks: indices of the chunks that it covers.
-        tally: what was seen while counting them.
-        size: bytes of its rows, about.
-    """
-
-    uri: str
-    chunks: frozenset[int]
-    tally: Tally
-    size: int
-
-    def columns(self) -> Iterator[Columns]:
-        """Its rows, one hash partition after the other."""
-        for partition in range(_batches(self.uri)):
-            yield from read_partial(self.uri, partition)
 
 
 class RunDirectory:
@@ -165,8 +138,8 @@ class RunDirectory:
 
         found, others = [], 0
         for name in storage.names(root):
-            if _is_partial(name):
-                partial, identity = _read_header(storage.join(root, name))
+            if is_partial(name):
+                partial, identity = read_header(storage.join(root, name))
                 if identity == self.identity:
                     found.append(partial)
                 else:
@@ -216,12 +189,17 @@ class RunDirectory:
             self.covered |= partial.chunks
 
     @contextmanager
-    def used(self) -> Iterator[None]:
+    def used(self, progress: Progress) -> Iterator[None]:
         """The length of a run; at its end nothing stays but finished work of one that failed."""
         try:
             yield
         except BaseException:
             with suppress(RaybpeError, OSError):
+                if self.covered:
+                    progress.note(
+                        f"{len(self.covered):,} of {len(self.plan.chunks):,} chunks are counted "
+                        "and saved; the same command goes on from there"
+                    )
                 if self.root is not None and not _holds_work(self.root):
                     self._remove()
                     if self._made_output:
@@ -244,91 +222,7 @@ def _beside(file: str) -> str | None:
     return f"{folder}{slash}.{name}{FOLDER}{query}"
 
 
-def _is_partial(name: str) -> bool:
-    return name.endswith(".arrow")
-
-
 def _holds_work(root: str) -> bool:
     from raybpe import storage
 
-    return any(map(_is_partial, storage.names(root)))
-
-
-def write_partial(
-    uri: str, identity: str, chunks: Sequence[int], tables: Sequence[Any], tally: Tally
-) -> None:
-    """Write summed counts, one Arrow table per hash partition, as one file.
-
-    Raises:
-        OutputError: the place cannot be written.
-    """
-    import pyarrow as pa
-
-    from raybpe import storage
-    from raybpe.counts.arrow import SCHEMA
-
-    header = {"run": identity, "chunks": sorted(chunks), "tally": tally.as_dict()}
-    schema = SCHEMA.with_metadata({METADATA_KEY: json.dumps(header)})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, schema) as writer:
-        for table in tables:
-            batches = table.combine_chunks().replace_schema_metadata(schema.metadata).to_batches()
-            empty = pa.record_batch([[], []], schema=schema)
-            writer.write_batch(batches[0] if batches else empty)
-    storage.write(uri, sink.getvalue())
-
-
-def read_partial(uri: str, partition: int) -> list[Columns]:
-    """Rows of one hash partition of a partial.
-
-    Raises:
-        CountsError: it is damaged.
-        InputError: it is not there.
-        TransientError: a store failed again and again.
-    """
-    import pyarrow as pa
-
-    from raybpe.counts.arrow import from_arrow
-
-    with _reading(uri) as reader:
-        batch = attempt(uri, lambda: reader.get_batch(partition))
-        return list(from_arrow(pa.Table.from_batches([batch])))
-
-
-@contextmanager
-def _reading(uri: str) -> Iterator[Any]:
-    import pyarrow as pa
-
-    try:
-        with open_input(uri) as file:
-            yield attempt(uri, lambda: pa.ipc.open_file(file))
-    except pa.ArrowInvalid as error:
-        raise CountsError(
-            f"{shown(uri)} is not a whole Arrow file ({error}); remove it, or start over with "
-            "--no-resume"
-        ) from error
-
-
-def _size(uri: str) -> int:
-    filesystem, path = resolve(uri)
-    return int(attempt(uri, lambda: filesystem.get_file_info(path)).size)
-
-
-def _batches(uri: str) -> int:
-    with _reading(uri) as reader:
-        return int(reader.num_record_batches)
-
-
-def _read_header(uri: str) -> tuple[Partial, str]:
-    with _reading(uri) as reader:
-        metadata = reader.schema.metadata or {}
-    try:
-        header = json.loads(metadata[METADATA_KEY])
-        size = _size(uri)
-        partial = Partial(uri, frozenset(header["chunks"]), Tally(**header["tally"]), size)
-        return partial, str(header["run"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise CountsError(
-            f"{shown(uri)} does not say which chunks it covers; remove it, or start over with "
-            "--no-resume"
-        ) from error
+    return any(map(is_partial, storage.names(root)))

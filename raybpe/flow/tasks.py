@@ -50,7 +50,7 @@ def add_counts(partition: int, uris: Sequence[str], *tables: pa.Table) -> tuple[
     Args:
         uris: partials in the run directory to add besides `tables`.
     """
-    from raybpe.flow.run_directory import read_partial
+    from raybpe.flow.partials import read_partial
 
     def rows() -> Iterator[Columns]:
         for table in tables:
@@ -66,6 +66,6 @@ def save_partial(
     uri: str, identity: str, chunks: Sequence[int], tally: Tally, *tables: pa.Table
 ) -> None:
     """Write one sum, all hash partitions of it, to the run directory."""
-    from raybpe.flow.run_directory import write_partial
+    from raybpe.flow.partials import write_partial
 
     write_partial(uri, identity, chunks, tables, tally)

@@ -56,7 +56,7 @@ def train(
     checks.check_output_is_apart(inputs, options)
     with executor_for(options, progress_for(options.progress)) as executor:
         directory = RunDirectory.open(inputs, config, config.counting, options, executor)
-        with directory.used():
+        with directory.used(executor.progress):
             check_output(config, options, executor.progress)
             compile_ahead(config, options.output is not None and options.verify)
             manifest = Manifest(config, executor)

@@ -190,6 +190,24 @@ def test_partials_resume_and_nothing_is_counted_twice(
     assert files(tmp_path / "out") == expected
 
 
+def test_what_is_counted_is_saved_when_the_run_is_interrupted(
+    ray_local: Any,
+    text: str,
+    tmp_path: Path,
+    expected: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    output = str(tmp_path / "out")
+    monkeypatch.setattr(reduction, "STOP_SHARE", 0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(Reduction, "_wait", dying(Reduction._wait, 4))
+        with pytest.raises(KeyboardInterrupt):
+            flow.train([text], CONFIG, options(output=output, fan_in=2))
+    result = flow.train([text], CONFIG, options(output=output))
+    assert result.manifest["run"]["chunks"]["resumed"] > 1
+    assert files(tmp_path / "out") == expected
+
+
 def test_counting_to_a_file_resumes_too(
     ray_local: Any, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -421,6 +421,33 @@ def test_interrupt_stops_all_threads(tiny: str, monkeypatch: pytest.MonkeyPatch)
     assert not [name for name in names if name.startswith("raybpe-count")]
 
 
+def test_what_is_counted_is_saved_when_the_run_is_interrupted(
+    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "out"
+    given = quiet(chunk_bytes=20, workers=2, output=str(output), progress="auto")
+    real = steps.count_chunk
+    counted: list[int] = []
+
+    def slow(chunk: Any, *rest: Any) -> Any:
+        counted.append(chunk.index)
+        time.sleep(0.02)
+        return real(chunk, *rest)
+
+    monkeypatch.setattr("raybpe.flow.local.STOP_SHARE", 0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(steps, "count_chunk", slow)
+        patch.setattr(threading.Thread, "join", interrupting(threading.Thread.join))
+        with pytest.raises(KeyboardInterrupt):
+            flow.train([tiny], TrainConfig(300, GPT2), given)
+    assert f"{len(counted)} of" in capsys.readouterr().err
+    result = flow.train([tiny], TrainConfig(300, GPT2), given)
+    assert result.manifest["run"]["chunks"]["resumed"] == len(counted) > 0
+    expected = flow.train([tiny], TrainConfig(300, GPT2), quiet())
+    assert result.manifest["totals"] == expected.manifest["totals"]
+    assert result.tokenizer.merges == expected.tokenizer.merges
+
+
 def interrupting(join: Any) -> Any:
     """`Thread.join` that is interrupted the first time, as by Ctrl-C."""
     calls = iter([True])

@@ -16,12 +16,13 @@ import pytest
 from raybpe import flow
 from raybpe.config import CountConfig, RunOptions, TrainConfig
 from raybpe.counts.arrow import SCHEMA, from_arrow
-from raybpe.errors import ChangedInputError, CountsError, InvalidUtf8Error, UsageError
+from raybpe.errors import ChangedInputError, CountsError, InputError, InvalidUtf8Error, UsageError
 from raybpe.flow import steps
 from raybpe.flow.executor import Executor
 from raybpe.flow.local import LocalExecutor
+from raybpe.flow.partials import read_header, read_partial, write_partial
 from raybpe.flow.progress import Progress
-from raybpe.flow.run_directory import FOLDER, RunDirectory, read_partial, write_partial
+from raybpe.flow.run_directory import FOLDER, RunDirectory
 from raybpe.flow.steps import Tally
 from raybpe.inputs import Plan
 from raybpe.pretokenize import PATTERNS
@@ -307,7 +308,7 @@ def test_partials_are_closed_after_reading(tmp_path: Path) -> None:
 def test_messages_show_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     uri = "s3://me:SECRET@bucket/partial-0.arrow?endpoint_override=SECRET"
     monkeypatch.setattr(
-        "raybpe.flow.run_directory.open_input", lambda _: pa.BufferReader(b"no Arrow file")
+        "raybpe.flow.partials.open_input", lambda _: pa.BufferReader(b"no Arrow file")
     )
     with pytest.raises(CountsError) as caught:
         read_partial(uri, 0)
@@ -436,3 +437,28 @@ def test_a_killed_process_leaves_what_the_next_one_needs(
     result = flow.train([text], CONFIG, options(tmp_path / "out"))
     assert result.manifest["run"]["chunks"]["resumed"] >= 5
     assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
+def test_any_changed_byte_of_a_partial_is_noticed(tmp_path: Path) -> None:
+    """Arrow files have no check sums of their own: a flipped bit would be another count."""
+    path = tmp_path / "partial-0.arrow"
+    rows = ([(b"low", 5), (b"lower", 2)], [(b" new", 3)])
+    tables = [pa.table(list(zip(*one, strict=True)), schema=SCHEMA) for one in rows]
+    write_partial(str(path), "id", [0, 3], tables, Tally(chunks=2))
+    whole = path.read_bytes()
+
+    def content() -> Any:
+        partial, identity = read_header(str(path))
+        rows = [[array.tolist() for part in read_partial(str(path), i) for array in part]
+                for i in range(2)]  # fmt: skip
+        return partial, identity, rows
+
+    expected = content()
+    noticed = 0
+    for position in range(len(whole)):
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 4]) + whole[position + 1 :])
+        try:
+            assert content() == expected
+        except (CountsError, InputError):
+            noticed += 1
+    assert noticed > 400
