@@ -15,7 +15,8 @@ parser.add_argument("inputs", nargs="+", help="files, folders, globs or URIs")
 parser.add_argument("--output", required=True, help="counts file to write")
 parser.add_argument("--pattern", default="gpt2", help="a name of `raybpe patterns`, or a regex")
 parser.add_argument("--field", default="text", help="name of the text in JSON lines and tables")
-parser.add_argument("--chunk-size", default="128MB")
+parser.add_argument("--chunk-size", default="64MB")
+parser.add_argument("--no-resume", action="store_true", help="throw unfinished work away")
 given = parser.parse_args()
 
 counts = raybpe.count(
@@ -25,5 +26,6 @@ counts = raybpe.count(
     chunk_size=given.chunk_size,
     executor="ray",
     output=given.output,
+    resume=not given.no_resume,
 )
 print(f"{given.output}: {counts.total:,} pretokens, {len(counts):,} distinct")

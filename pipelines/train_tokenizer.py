@@ -17,7 +17,8 @@ parser.add_argument("--vocab-size", type=int, default=32_000)
 parser.add_argument("--pattern", default="gpt2", help="a name of `raybpe patterns`, or a regex")
 parser.add_argument("--special-token", action="append", help="default <|endoftext|>")
 parser.add_argument("--field", default="text", help="name of the text in JSON lines and tables")
-parser.add_argument("--chunk-size", default="128MB")
+parser.add_argument("--chunk-size", default="64MB")
+parser.add_argument("--no-resume", action="store_true", help="throw unfinished work away")
 given = parser.parse_args()
 
 tokenizer = raybpe.train(
@@ -29,5 +30,6 @@ tokenizer = raybpe.train(
     chunk_size=given.chunk_size,
     executor="ray",
     output=given.output,
+    resume=not given.no_resume,
 )
 print(f"{given.output}: {tokenizer.vocab_size:,} tokens")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,8 +106,13 @@ def check_output(config: TrainConfig, options: RunOptions, progress: Progress) -
             progress.note(f"{names} will be left out: {reason}")
 
 
-def load_ahead(options: RunOptions) -> None:
-    """Import what writing needs in a thread while the merge loop leaves a core and the GIL idle."""
+@contextmanager
+def loading_ahead(options: RunOptions) -> Iterator[None]:
+    """Import what writing needs in a thread while the merge loop leaves a core and the GIL idle.
+
+    The thread ends with the block: two threads that import parts of one package may each wait for
+    the other, and Python then fails one of them.
+    """
 
     def load() -> None:
         import raybpe.formats.write
@@ -116,5 +122,9 @@ def load_ahead(options: RunOptions) -> None:
         if options.verify:
             preload()
 
+    thread = threading.Thread(target=load, name="raybpe-imports", daemon=True)
     if options.output is not None:
-        threading.Thread(target=load, name="raybpe-imports", daemon=True).start()
+        thread.start()
+    yield
+    if options.output is not None:
+        thread.join()
