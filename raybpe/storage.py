@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 COPY_BYTES = 4 * 2**20
+PROBE = "write-test"
 _TEMPORARY = re.compile(r"\.(\d+)\.[0-9a-f]{8}\.tmp$")  # `_write_local`: its process, a random word
 
 
@@ -278,7 +279,8 @@ def check_writable(folder: str) -> None:
     Raises:
         OutputError: nothing can be written there.
     """
-    _probe(join(folder, f"write-test-{secrets.token_hex(4)}"))
+    delete_leftovers(folder, PROBE)
+    _probe(join(folder, f"{PROBE}-{secrets.token_hex(4)}"))
 
 
 def _probe(path: str) -> None:
@@ -298,7 +300,7 @@ def check_replaceable(path: str) -> None:
             raise OutputError(
                 f"cannot write {shown(path)}: it is a folder; name a file with --output"
             )
-        _probe(f"{head}.write-test-{secrets.token_hex(4)}{query}")
+        _probe(f"{head}.{PROBE}-{secrets.token_hex(4)}{query}")
         return
     name = local_path(path)
     if not name or os.path.isdir(name):

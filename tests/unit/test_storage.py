@@ -1,6 +1,8 @@
 """Storage: whole files or none, locally and in an object store."""
 
 import os
+import subprocess
+import sys
 import uuid
 from pathlib import Path
 
@@ -165,3 +167,12 @@ def test_check_replaceable(tmp_path: Path) -> None:
     for path in (str(tmp_path), str(tmp_path / "file" / "x"), ""):
         with pytest.raises(OutputError, match="folder"):
             storage.check_replaceable(path)
+
+
+def test_trying_to_write_leaves_nothing_and_clears_what_a_killed_try_left(tmp_path: Path) -> None:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    (tmp_path / f".write-test-0a1b2c3d.{dead.pid}.0a1b2c3d.tmp").write_bytes(b"ray")
+    (tmp_path / "kept.txt").write_bytes(b"kept")
+    storage.check_writable(str(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["kept.txt"]
