@@ -22,8 +22,9 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timezone
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
+from raybpe import stores
 from raybpe.errors import ChangedInputError, InputError, RaybpeError, TransientError, UsageError
 
 if TYPE_CHECKING:
@@ -81,9 +82,29 @@ def is_local(uri: str) -> bool:
 
 def local_path(uri: str) -> str:
     """Path of a local URI or path."""
-    if _SCHEME.match(uri):
-        return unquote(urlsplit(uri).path)
-    return uri
+    if not _SCHEME.match(uri):
+        return uri
+    host, slash, path = uri.partition("://")[2].partition("/")  # in it ? and # are letters
+    if host not in ("", "localhost"):
+        raise UsageError(
+            f"{shown(uri)} is no file of this machine; write file:///{host}{slash}{path} with "
+            "three slashes, or the path alone"
+        )
+    if not path:
+        raise UsageError(f"{uri} names no file or folder; write the path after it, as file:///PATH")
+    return slash + unquote(path)
+
+
+def refuse_nameless(uri: str) -> None:
+    """Refuse a URI that names nothing.
+
+    Raises:
+        UsageError: it does not say what in a store is meant, or where on this machine.
+    """
+    if is_local(uri):
+        local_path(uri)
+    elif why := stores.nameless(uri):
+        raise UsageError(f"{shown(uri)} {why}")
 
 
 def split_query(uri: str) -> tuple[str, str]:
@@ -132,17 +153,18 @@ def _filesystem(scheme: str, authority: str, query: str) -> tuple[FileSystem, st
             query += ("&" if query else "?") + f"region={region}"  # saves asking the store
         if scheme in ("gs", "gcs") and "retry_limit_seconds=" not in query:
             query += ("&" if query else "?") + f"retry_limit_seconds={GCS_RETRY_SECONDS}"
-        filesystem, path = fs.FileSystem.from_uri(f"{scheme}://{authority}/x{query}")
+        try:
+            filesystem, path = fs.FileSystem.from_uri(f"{scheme}://{authority}/x{query}")
+        except OSError as error:
+            raise stores.explained(scheme, error) from error
         return filesystem, path[:-1]
-    import fsspec
-
     if query:
         # What stands there is not quoted: it may be a key.
         raise UsageError(
             f"URIs of {scheme}:// take no options; leave out the question mark and what follows, "
             "and give keys and tokens in the environment"
         )
-    other = fsspec.filesystem(scheme)
+    other = stores.fsspec_filesystem(scheme)
     prefix = f"{scheme}://{authority}/" if scheme in ("http", "https") else f"{authority}/"
     return fs.PyFileSystem(fs.FSSpecHandler(other)), prefix
 
@@ -158,20 +180,16 @@ def resolve(uri: str) -> tuple[FileSystem, str]:
 
     if is_local(uri):
         return fs.LocalFileSystem(), local_path(uri)
+    refuse_nameless(uri)
     head, query = split_query(uri)
     scheme = scheme_of(uri)
     authority, _, path = head[head.index("://") + 3 :].partition("/")
     try:
         filesystem, prefix = attempt(uri, lambda: _filesystem(scheme, authority, query))
     except (ImportError, ValueError) as error:
-        cure = (
-            "check the options after the question mark"
-            if scheme in _NATIVE
-            else f"URIs of {scheme}:// need the package that reads them, for example pip install "
-            '"raybpe[hf]" or "raybpe[https]"'
-        )
         raise UsageError(
-            f"cannot open {shown(uri)}: {_without_keys(str(error), uri)}; {cure}"
+            f"cannot open {shown(uri)}: {_without_keys(str(error), uri)}; "
+            f"{stores.cure(scheme, error)}"
         ) from error
     return filesystem, prefix + path
 
@@ -258,7 +276,8 @@ def _no_connection(error: BaseException) -> str | None:
     kinds: tuple[type[BaseException], ...] = (ConnectionError, *_known_errors(_CONNECTION_ERRORS))
     for at in _causes(error):
         if isinstance(at, kinds):
-            return str(at).strip() or type(at).__name__
+            text = str(at).strip().replace(" ssl:default", "")  # aiohttp says so of http:// too
+            return text or type(at).__name__
     return None
 
 
