@@ -19,7 +19,8 @@ from raybpe.config import (
     TieBreak,
 )
 from raybpe.errors import UsageError
-from raybpe.given import path, several
+from raybpe.given import inputs as checked_inputs
+from raybpe.given import several
 from raybpe.keywords import TrainKeywords, refuse_others
 from raybpe.settings import count_config, run_options, train_config
 
@@ -122,7 +123,7 @@ def train(
     del given["flow"], given["inputs"], given["vocab_size"]
     counting, training, options = _split(given)
     config = train_config(vocab_size, count_config(**counting), **training)
-    return flow.train(_paths(inputs), config, run_options(**options)).tokenizer
+    return flow.train(checked_inputs(inputs), config, run_options(**options)).tokenizer
 
 
 def train_from_iterator(
@@ -209,7 +210,7 @@ def count(
     given = dict(locals())
     del given["flow"], given["inputs"]
     counting, _, options = _split(given)
-    return flow.count(_paths(inputs), count_config(**counting), run_options(**options))
+    return flow.count(checked_inputs(inputs), count_config(**counting), run_options(**options))
 
 
 def count_from_iterator(
@@ -300,15 +301,6 @@ def counting_of(counts: Counts, given: Mapping[str, Any]) -> CountConfig:
                     f"{getattr(asked, name)!r}; count the text again to change it"
                 )
     return counts.config
-
-
-def _paths(inputs: Inputs) -> list[str]:
-    if isinstance(inputs, (str, os.PathLike)):
-        return [path("the input", inputs)]
-    paths = several("inputs", inputs, "a path or URI (str or os.PathLike), or a list of them")
-    if not paths:
-        raise UsageError("there is no input; give files, folders, globs or URIs")
-    return [path("an input", one) for one in paths]
 
 
 def _refuse_one_text(texts: object) -> None:

@@ -47,6 +47,7 @@ def count(
         raise UsageError("there is no INPUT to count")
     from raybpe import flow, settings
     from raybpe.cli.show import counts_summary
+    from raybpe.given import inputs as checked_inputs
 
     given = options.counting(
         pattern, special_token, no_special_tokens, invalid_utf8, max_pretoken_length
@@ -64,7 +65,7 @@ def count(
         field=field,
     )
     config = settings.count_config(**given)
-    counts = flow.count(inputs, config, run)
+    counts = flow.count(checked_inputs(inputs), config, run)
     typer.echo(f"{output}: {counts_summary(counts)}")
 
 
@@ -101,8 +102,9 @@ def add(files: CountsFiles, output: Output = "counts.arrow") -> None:
     from raybpe import storage
     from raybpe.cli.show import counts_summary
     from raybpe.counts.counts import Counts
+    from raybpe.given import path
 
-    storage.check_replaceable(output)
+    storage.check_replaceable(path("--output", output))
     total = Counts.sum([Counts.load(file) for file in files])
     total.save(output)
     typer.echo(f"{output}: {counts_summary(total)}")

@@ -64,6 +64,7 @@ def encode(
     from raybpe import settings
     from raybpe.config import DEFAULT_SPECIAL_TOKENS
     from raybpe.flow.dataset import encode_dataset
+    from raybpe.given import inputs as checked_inputs
     from raybpe.tokenizer.tokenizer import Tokenizer
 
     loaded = Tokenizer.load(tokenizer)
@@ -82,7 +83,7 @@ def encode(
     )
     done = encode_dataset(
         loaded,
-        inputs,
+        checked_inputs(inputs),
         run,
         format=format,  # type: ignore[arg-type]
         dtype=dtype,  # type: ignore[arg-type]
@@ -115,9 +116,10 @@ def decode(
 ) -> None:
     """Turn ids back into text, on standard output."""
     from raybpe.flow.dataset.decode import ids_of
+    from raybpe.given import path
     from raybpe.tokenizer.tokenizer import Tokenizer
 
     loaded = Tokenizer.load(tokenizer)
-    for ids in ids_of(source, loaded, dtype):
+    for ids in ids_of(path("the source", source), loaded, dtype):
         sys.stdout.buffer.write(loaded.decode_bytes(ids))
     sys.stdout.buffer.flush()

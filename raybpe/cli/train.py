@@ -138,6 +138,7 @@ def train(
     from raybpe import flow, settings
     from raybpe.api import counting_of, gather_counts
     from raybpe.cli.show import training_summary
+    from raybpe.given import inputs as checked_inputs
 
     given = options.counting(
         pattern, special_token, no_special_tokens, invalid_utf8, max_pretoken_length
@@ -172,5 +173,5 @@ def train(
     if counts is not None:
         result = flow.train_from_counts(counts, config, run)
     else:
-        result = flow.train(inputs or [], config, run)
+        result = flow.train(checked_inputs(inputs), config, run)
     typer.echo(training_summary(result, output))
