@@ -58,7 +58,7 @@ def parse_size(text: str | int) -> int:
 
 def _check_choices(**chosen: Any) -> None:
     for name, value in chosen.items():
-        if value not in CHOICES[name]:
+        if given.text(name, value) not in CHOICES[name]:
             raise UsageError(
                 f"{name.replace('_', '-')} {value!r} is not one of {', '.join(CHOICES[name])}"
             )

@@ -13,7 +13,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -73,22 +72,20 @@ class Counts:
         7
 
         Raises:
-            UsageError: a key is neither text nor bytes, or a count is not a number from 0 up.
+            UsageError: a key is neither text nor bytes, a count is not an integer from 1 up, or
+                `config` is not one.
             CapacityError: a count passes 2**63 - 1.
         """
         if not isinstance(mapping, Mapping):
             raise given.wrong_type("mapping", mapping, "a mapping from pretokens to counts")
+        if config is not None and not isinstance(config, CountConfig):
+            raise given.wrong_type("config", config, "a raybpe.config.CountConfig")
         summed: dict[bytes, int] = {}
         for key, value in mapping.items():
             pretoken = _as_bytes(key)
-            try:
-                number = index(value)
-            except TypeError:
-                raise UsageError(
-                    f"the count of {key!r} is {value!r}; counts are integers"
-                ) from None
-            if number < 0:
-                raise UsageError(f"the count of {key!r} is {number}; counts are not negative")
+            number = value
+            if type(value) is not int or value < 1:
+                number = given.count(f"the count of {key!r}", value)
             summed[pretoken] = summed.get(pretoken, 0) + number
             if summed[pretoken] > LARGEST_COUNT:
                 raise CapacityError(
@@ -140,7 +137,7 @@ class Counts:
         for one in counts:
             first._refuse_other_settings(one)
             for part in from_arrow(one.table):
-                seen = np.flatnonzero(part.counts)  # a mapping may list what never occurs
+                seen = np.flatnonzero(part.counts)  # a table may list what never occurs
                 table.insert(*(part if len(seen) == len(part.counts) else take(part, seen)))
         columns = concatenate(table.export())
         sources = tuple(source for one in counts for source in one.sources)
@@ -209,7 +206,7 @@ class Counts:
     def top(self, number: int = 10) -> list[tuple[bytes, int]]:
         """The pretokens with the highest counts."""
         counts = self.columns.counts
-        number = max(number, 0)
+        number = max(given.whole_number("number", number), 0)
         if len(counts) > number > 0:
             least = np.partition(counts, len(counts) - number)[len(counts) - number]
             rows = np.flatnonzero(counts >= least)
@@ -244,7 +241,7 @@ def _as_bytes(key: Any) -> bytes:
             return key.encode()
         except UnicodeEncodeError:
             raise UsageError(f"the pretoken {key!r} holds a lone surrogate; give bytes") from None
-    raise UsageError(f"the pretoken {key!r} is a {type(key).__name__}; give str or bytes")
+    raise given.wrong_type("a pretoken", key, "text or bytes")
 
 
 def _row(left: str, right: str) -> str:

@@ -55,19 +55,20 @@ def read_tokenizer(
         FormatError: unreadable, damaged, or not byte-level BPE; names the file and the place.
     """
     name = given.path("path", path)
+    if pattern is not None:
+        given.text("pattern", pattern)
+    ids = None if special_tokens is None else given.special_ids(special_tokens)
     if is_local(name):
-        return _read_here(Path(local_path(name)), pattern, special_tokens)
+        return _read_here(Path(local_path(name)), pattern, ids)
     with copied(name) as copy:
         try:
-            return _read_here(copy, pattern, special_tokens)
+            return _read_here(copy, pattern, ids)
         except FormatError as error:
             there = shown(name).rstrip("/")
             raise FormatError(str(error).replace(str(copy), there)) from None
 
 
-def _read_here(
-    path: Path, pattern: str | None, special_tokens: Mapping[str, int] | None
-) -> Tokenizer:
+def _read_here(path: Path, pattern: str | None, special_tokens: dict[str, int] | None) -> Tokenizer:
     from raybpe.pretokenize import resolve_pattern
     from raybpe.tokenizer.tokenizer import Tokenizer
 
@@ -105,17 +106,16 @@ def _find(path: Path) -> Path:
     raise FormatError(f"the folder {path} holds {found}; a tokenizer is {_WANTED}")
 
 
-def _read(file: Path, pattern: str | None, special_tokens: Mapping[str, int] | None) -> Parts:
-    given = None if special_tokens is None else dict(special_tokens)
+def _read(file: Path, pattern: str | None, special_tokens: dict[str, int] | None) -> Parts:
     beside = _manifest(file)
     _refuse_other_pattern(file, beside.pattern if beside else None, pattern)
     if file.name.endswith(".tiktoken"):
-        return _read_ranks(file, pattern, given, beside)
+        return _read_ranks(file, pattern, special_tokens, beside)
     pair = _gpt2_pair(file)
     if pair is not None:
-        if given is None and beside is not None:
-            given = beside.special_tokens
-        parts = read_gpt2(*pair, given)
+        if special_tokens is None and beside is not None:
+            special_tokens = beside.special_tokens
+        parts = read_gpt2(*pair, special_tokens)
         return _with_pattern(parts, pattern or (beside.pattern if beside else "gpt2"))
     if file.suffix != ".json":
         raise FormatError(f"{file} is no format that is known by its name: {_WANTED}")
@@ -125,7 +125,10 @@ def _read(file: Path, pattern: str | None, special_tokens: Mapping[str, int] | N
 
 
 def _read_ranks(
-    file: Path, pattern: str | None, given: dict[str, int] | None, beside: Described | None
+    file: Path,
+    pattern: str | None,
+    special_tokens: dict[str, int] | None,
+    beside: Described | None,
 ) -> Parts:
     ranks = read_ranks(file)
     if beside is not None:
@@ -140,7 +143,7 @@ def _read_ranks(
                 "or the ids will be wrong.",
                 stacklevel=_levels_to_caller(),
             )
-    parts = parts_of_ranks(file, ranks, published[1] if given is None else given)
+    parts = parts_of_ranks(file, ranks, published[1] if special_tokens is None else special_tokens)
     return _with_pattern(parts, pattern or published[0])
 
 

@@ -22,7 +22,6 @@ import numpy as np
 import regex
 
 from raybpe.block import PADDING_BYTES, Block
-from raybpe.errors import UsageError
 from raybpe.pretokenize.utf8 import clean_block
 from raybpe.tokenizer.listed import listed_pieces
 from raybpe.tokenizer.vocabulary import Vocabulary
@@ -56,12 +55,7 @@ class DropoutEncoder:
             specials: the special tokens that count as such.
             dropout: from 0 to 1.
             seed: the same gives the same ids; None: others in each call.
-
-        Raises:
-            UsageError: `dropout` is no probability.
         """
-        if not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
-            raise UsageError(f"dropout={dropout!r} must be a probability, from 0 to 1")
         random = Random(seed)
         data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
         padded = np.frombuffer(data + bytes(PADDING_BYTES), np.uint8)

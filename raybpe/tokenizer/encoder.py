@@ -373,8 +373,6 @@ def _valid_bytes(text: str | bytes) -> bytes | None:
 
 def _thread_count(wanted: int | None, size: int, parts: int) -> int:
     """Threads for `size` bytes in `parts` parts: by default all cores if the text is large."""
-    if wanted is not None and wanted < 1:
-        raise UsageError(f"threads={wanted} must be at least 1, or None for all cores")
     if wanted is None:
         wanted = cores() if size >= THREADED_BYTES else 1
     return max(1, min(wanted, parts))

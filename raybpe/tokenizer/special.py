@@ -47,9 +47,9 @@ def choose_specials(
 
 
 def _checked(name: str, choice: SpecialChoice) -> Literal["all"] | set[str]:
-    if choice == "all":
-        return "all"
     if isinstance(choice, str):
+        if choice == "all":
+            return "all"
         raise UsageError(f'{name}={choice!r} must be "all" or a set of special tokens')
     tokens = several(name, choice, '"all" or a set of special tokens')
     return {checked_text(f"each of {name}", token) for token in tokens}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from raybpe.errors import UsageError
-from raybpe.tokenizer.text import decode_text, unfinished
+from raybpe.given import items, whole_number
+from raybpe.tokenizer.text import check_errors, decode_text, unfinished
 
 
 class DecodeStream:
@@ -29,6 +30,7 @@ class DecodeStream:
     def __init__(
         self, tokens: Mapping[int, bytes], errors: str = "replace", end_of_word: str | None = None
     ) -> None:
+        check_errors(errors)
         self._tokens = tokens
         self._errors = errors
         self._marker = (end_of_word or "").encode()
@@ -40,10 +42,12 @@ class DecodeStream:
         Raises:
             UsageError: the vocabulary has no such id.
         """
+        if type(number) is not int:
+            number = whole_number("an id", number)
         try:
             token = self._tokens[number]
-        except (KeyError, TypeError):
-            raise UsageError(f"id {number!r} is not in the vocabulary") from None
+        except KeyError:
+            raise UsageError(f"id {number} is not in the vocabulary") from None
         data = self._kept + token
         if self._marker:
             return self._feed_marked(data)
@@ -60,6 +64,9 @@ class DecodeStream:
 
     def decode(self, ids: Iterable[int]) -> Iterator[str]:
         """The non-empty results of feeding each id, and of flushing."""
+        return self._decode(items("ids", ids, "several integers"))
+
+    def _decode(self, ids: Iterator[int]) -> Iterator[str]:
         for number in ids:
             if text := self.feed(number):
                 yield text

@@ -7,6 +7,10 @@ So ``decode(encode(s)) == s`` for every str, not only for those that can be writ
 
 import codecs
 import re
+from typing import Any
+
+from raybpe.errors import UsageError
+from raybpe.given import text
 
 REPLACE = "raybpe.replace"
 
@@ -42,6 +46,25 @@ def _replace(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error(REPLACE, _replace)
+
+
+def check_errors(errors: Any) -> None:
+    """Refuse what names no way to decode what is not UTF-8.
+
+    Raises:
+        UsageError: Python knows no such error handler, or it only encodes.
+    """
+    try:
+        b"\xff".decode("utf-8", text("errors", errors))
+    except UnicodeDecodeError:
+        pass  # which is what "strict" does
+    except (LookupError, TypeError, ValueError) as error:
+        if isinstance(error, UsageError):
+            raise
+        raise UsageError(
+            f"errors={errors!r} is no way to decode ({error}); give replace, ignore, strict, "
+            "backslashreplace or surrogateescape"
+        ) from None
 
 
 def decode_text(data: bytes, errors: str = "replace") -> str:

@@ -23,20 +23,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from raybpe.block import Block
 from raybpe.errors import UsageError
-from raybpe.given import items, several, wrong_type
+from raybpe.given import count, flag, items, probability, quoted, several, whole_number, wrong_type
 from raybpe.tokenizer.special import SpecialChoice, choose_specials
 from raybpe.tokenizer.stream import DecodeStream
-from raybpe.tokenizer.text import decode_text, unit_starts
+from raybpe.tokenizer.text import check_errors, decode_text, unit_starts
 from raybpe.tokenizer.vocabulary import Merges, SpecialTokens, Vocabulary
 
 if TYPE_CHECKING:
-    from raybpe.block import Block
     from raybpe.pretokenize import Pattern
     from raybpe.tokenizer.dropout import DropoutEncoder
     from raybpe.tokenizer.encoder import Encoder
 
 _TEXTS = "several texts (str or bytes)"
+# What `encode` takes unless a call says otherwise.
+_ALL: SpecialChoice = "all"
+_NONE: SpecialChoice = ()
+_NO_DROPOUT = 0.0
+_REPLACE = "replace"  # what `decode` does
 _IDS_AT_A_TIME = 1 << 20  # of an array that is decoded
 
 
@@ -82,7 +87,7 @@ class Tokenizer:
         if self.pattern.name is None:
             check(self.pattern.regex)
         self.vocabulary = Vocabulary(vocab, merges, special_tokens)
-        self.ignore_merges = ignore_merges
+        self.ignore_merges = flag("ignore_merges", ignore_merges)
 
     @cached_property
     def _encoder(self) -> Encoder:
@@ -120,9 +125,9 @@ class Tokenizer:
         self,
         text: str | bytes,
         *,
-        allowed_special: SpecialChoice = "all",
-        disallowed_special: SpecialChoice = (),
-        dropout: float = 0.0,
+        allowed_special: SpecialChoice = _ALL,
+        disallowed_special: SpecialChoice = _NONE,
+        dropout: float = _NO_DROPOUT,
         seed: int | None = None,
     ) -> list[int]:
         """Ids of a text.
@@ -142,8 +147,16 @@ class Tokenizer:
             UsageError: the text holds a disallowed special token, or `dropout` is not within 0
                 and 1.
         """
-        if allowed_special == "all" and not disallowed_special and not dropout:
+        if (  # nothing was given: the fast way, which need not look at any of it
+            allowed_special is _ALL
+            and disallowed_special is _NONE
+            and dropout is _NO_DROPOUT
+            and seed is None
+        ):
             return self._encoder.encode_list(text)
+        dropout = probability("dropout", dropout)
+        if seed is not None:
+            seed = whole_number("seed", seed)
         if not isinstance(text, (str, bytes)):  # another buffer
             from raybpe.tokenizer.encoder import text_bytes
 
@@ -164,7 +177,9 @@ class Tokenizer:
         """Ids of each text; `threads` None takes all cores where it pays."""
         if isinstance(texts, str):
             raise UsageError("encode_batch takes several texts; a single one is for encode")
-        return self._encoder.encode_batch(several("texts", texts, _TEXTS), threads=threads)
+        return self._encoder.encode_batch(
+            several("texts", texts, _TEXTS), threads=_thread_count(threads)
+        )
 
     def encode_iterable(self, texts: Iterable[str | bytes]) -> Iterator[int]:
         """Ids of the joined texts, one by one, in memory set by one text.
@@ -184,12 +199,14 @@ class Tokenizer:
         Takes what gives its bytes as a buffer, without a copy: bytes, memory maps, uint8 arrays.
         `threads` None takes all cores for large texts.
         """
-        return self._encoder.encode(text, threads=threads)
+        return self._encoder.encode(text, threads=_thread_count(threads))
 
     def encode_documents(
         self, block: Block
     ) -> tuple[npt.NDArray[np.uint16 | np.uint32], npt.NDArray[np.int64]]:
         """Ids of a block's documents one after the other, and where each document ends in them."""
+        if not isinstance(block, Block):
+            raise wrong_type("block", block, "a raybpe.block.Block")
         return self._encoder.encode_documents(block)
 
     def count_tokens(self, text: str | bytes) -> int:
@@ -203,6 +220,8 @@ class Tokenizer:
             UsageError: the vocabulary has no such id.
         """
         if isinstance(ids, np.ndarray):
+            if ids.size and ids.dtype.kind not in "iuO":
+                raise UsageError(f"cannot decode: ids are integers, not an array of {ids.dtype}")
             flat = ids.ravel()
             parts = range(0, len(flat), _IDS_AT_A_TIME)
             return b"".join(
@@ -212,23 +231,26 @@ class Tokenizer:
             return b"".join(map(self.vocabulary.tokens.__getitem__, ids))
         except KeyError as error:
             raise UsageError(
-                f"cannot decode: id {error.args[0]!r} is not in the vocabulary"
+                f"cannot decode: id {quoted(error.args[0])} is not in the vocabulary"
             ) from None
         except TypeError as error:
             raise UsageError(f"cannot decode: ids are several integers ({error})") from None
 
-    def decode(self, ids: Iterable[int] | npt.NDArray[Any], errors: str = "replace") -> str:
+    def decode(self, ids: Iterable[int] | npt.NDArray[Any], errors: str = _REPLACE) -> str:
         """Text of some ids.
 
         `errors` as for ``bytes.decode``, except that "replace" gives lone surrogates back that
         `encode` was given.
         """
+        if errors is not _REPLACE:
+            check_errors(errors)
         return decode_text(self.decode_bytes(ids), errors)
 
     def decode_batch(
-        self, batch: Iterable[Iterable[int] | npt.NDArray[Any]], errors: str = "replace"
+        self, batch: Iterable[Iterable[int] | npt.NDArray[Any]], errors: str = _REPLACE
     ) -> list[str]:
         """Text of each sequence of ids."""
+        check_errors(errors)
         several_ids = items("batch", batch, "several sequences of ids")
         return [self.decode(ids, errors) for ids in several_ids]
 
@@ -246,7 +268,7 @@ class Tokenizer:
 
     def token_bytes(self, number: int) -> bytes:
         """Bytes of one id."""
-        return self.decode_bytes([number])
+        return self.decode_bytes([whole_number("number", number)])
 
     @classmethod
     def load(
@@ -332,6 +354,10 @@ class Tokenizer:
             self.pattern,
             self.ignore_merges,
         )
+
+
+def _thread_count(threads: int | None) -> int | None:
+    return None if threads is None else count("threads", threads)
 
 
 def _rebuild(

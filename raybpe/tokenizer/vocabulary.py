@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from raybpe.config import MAX_VOCAB_SIZE, check_in_order
 from raybpe.errors import FormatError
-from raybpe.given import items, several, wrong_type
+from raybpe.given import items, quoted, several, special_ids, wrong_type
 
 Merges = Iterable[tuple[bytes, bytes]] | npt.NDArray[np.integer[Any]]
 SpecialTokens = Sequence[str] | Mapping[str, int]  # no set: ids follow the order
@@ -137,12 +137,13 @@ def _check_tokens(tokens: Mapping[Any, Any]) -> None:
     for number, token in tokens.items():
         if type(number) is not int or not 0 <= number < MAX_VOCAB_SIZE:
             raise FormatError(
-                f"the vocabulary has the id {number!r}; ids are integers from 0 to "
+                f"the vocabulary has the id {quoted(number)}; ids are integers from 0 to "
                 f"{MAX_VOCAB_SIZE - 1}"
             )
         if type(token) is not bytes or not token:
             raise FormatError(
-                f"the vocabulary gives {token!r} for id {number}; a token is one or more bytes"
+                f"the vocabulary gives {quoted(token)} for id {number}; a token is one or more "
+                "bytes"
             )
 
 
@@ -155,7 +156,7 @@ def _place_specials(tokens: dict[int, bytes], given: SpecialTokens | None) -> di
     texts: list[Any] = list(items("special_tokens", given, form))
     for text in texts:
         if not isinstance(text, str) or not text:
-            raise FormatError(f"{text!r} is not a special token; give each one some text")
+            raise FormatError(f"{quoted(text)} is not a special token; give each one some text")
     if len(set(texts)) != len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
         raise FormatError(f"special token {twice!r} is listed twice; list it once")
@@ -166,7 +167,7 @@ def _place_specials(tokens: dict[int, bytes], given: SpecialTokens | None) -> di
             f"special token {error.object!r} holds a lone surrogate and cannot be written as UTF-8"
         ) from None
     if isinstance(given, Mapping):
-        return _check_special_ids(tokens, given, encoded)
+        return _check_special_ids(tokens, special_ids(given), encoded)
     wanted = set(encoded.values())
     first_ids = {t: n for n, t in reversed(tokens.items()) if t in wanted}
     placed = {}
@@ -180,7 +181,7 @@ def _place_specials(tokens: dict[int, bytes], given: SpecialTokens | None) -> di
 
 
 def _check_special_ids(
-    tokens: dict[int, bytes], given: Mapping[str, int], encoded: dict[str, bytes]
+    tokens: dict[int, bytes], given: dict[str, int], encoded: dict[str, bytes]
 ) -> dict[str, int]:
     """Special tokens with ids of the caller's choice."""
     if len(set(given.values())) != len(given):
@@ -192,7 +193,7 @@ def _check_special_ids(
                 f"{tokens[number]!r}"
             )
     _check_tokens({number: tokens[number] for number in given.values()} or {0: b"\0"})
-    return dict(given)
+    return given
 
 
 def _first_ids(tokens: dict[int, bytes], left_out: set[int]) -> dict[bytes, int]:
@@ -271,7 +272,7 @@ def _bad_merge(merges: list[Any], known: dict[bytes, int]) -> FormatError:
     """What is wrong with the first merge that cannot be used."""
     for rank, merge in enumerate(merges):
         if len(merge) != 2 or any(type(part) is not bytes for part in merge):
-            return FormatError(f"merge {rank} is {merge!r}; a merge is two byte strings")
+            return FormatError(f"merge {rank} is {quoted(merge)}; a merge is two byte strings")
         for part in (*merge, merge[0] + merge[1]):
             if part not in known:
                 return FormatError(
