@@ -10,6 +10,7 @@ import platform
 import sys
 import sysconfig
 import time
+from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -25,6 +26,8 @@ OPTIONAL = ("tokenizers", "tiktoken", "transformers")
 
 SPEED_TEXT_BYTES = 16 * 10**6  # 30 ms at full speed: steady enough, and no wait
 
+_HOME = Path(__file__).parent
+
 Row = tuple[str, str]
 
 
@@ -36,7 +39,7 @@ def machine_rows(address: str | None = None) -> list[Row]:
     """
     executor, reason = choose(RunOptions(address=address))
     return [
-        ("raybpe", _version("raybpe", f"{__version__} (run from its sources)")),
+        ("raybpe", f"{__version__}, sources {_digest()} ({_HOME})"),
         ("python", f"{platform.python_version()} ({sys.executable})"),
         ("machine", f"{platform.system()} {platform.machine()}, {_cpu_name()}"),
         ("cores", f"{cores()} usable of {os.cpu_count()}"),
@@ -106,6 +109,14 @@ def _pattern_cache() -> str:
 
     files = list(cache_folder().glob("*.npz"))
     return f"{cache_folder()}: {len(files)} compiled patterns"
+
+
+def _digest() -> str:
+    """Of the package's sources: one version number may stand for several while raybpe is changed."""
+    digest = sha256()
+    for path in sorted(_HOME.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:8]
 
 
 def _kernel_cache() -> str:
