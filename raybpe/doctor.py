@@ -112,7 +112,7 @@ def _pattern_cache() -> str:
 
 
 def _digest() -> str:
-    """Of the package's sources: one version number may stand for several while raybpe is changed."""
+    """Of the package's sources, which may differ under one version while raybpe is changed."""
     digest = sha256()
     for path in sorted(_HOME.rglob("*.py")):
         digest.update(path.read_bytes())
