@@ -181,6 +181,17 @@ def describe(chunk: Chunk) -> str:
     return f"{chunk.name} ({shown(first.uri)}{span}{more})"
 
 
+def passed_over(nulls: int, members_not_read: int) -> Iterator[str]:
+    """Sentences about what inputs hold that is not read as text."""
+    if nulls:
+        yield f"{nulls:,} records have no text and were passed over"
+    if members_not_read:
+        yield (
+            f"{members_not_read:,} members of tar files are hidden, binary or no files, and were "
+            "not read"
+        )
+
+
 def remarks(counted: Counted, merged: Merged, config: TrainConfig) -> Iterator[str]:
     """Sentences on what a user should know about the text; usually none."""
     tally, counting = counted.tally, config.counting
@@ -202,13 +213,7 @@ def remarks(counted: Counted, merged: Merged, config: TrainConfig) -> Iterator[s
             f"{tally.invalid_bytes:,} bytes were not UTF-8 and dealt with by "
             f"--invalid-utf8 {counting.invalid_utf8}"
         )
-    if tally.nulls:
-        yield f"{tally.nulls:,} records have no text and were passed over"
-    if tally.members_not_read:
-        yield (
-            f"{tally.members_not_read:,} members of tar files are hidden, binary or no files, and "
-            "were not read"
-        )
+    yield from passed_over(tally.nulls, tally.members_not_read)
     if tally.long_pretokens:
         yield (
             f"{tally.long_pretokens:,} occurrences of pretokens longer than "

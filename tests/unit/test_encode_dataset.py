@@ -2,6 +2,7 @@
 
 import json
 import re
+import tarfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -386,3 +387,20 @@ def test_lines_longer_than_a_buffer(
     whole = encode(tokenizer, text, tmp_path / "whole", **more)
     monkeypatch.setattr("raybpe.inputs.pieces.READ_BYTES", 500)
     assert contents(encode(tokenizer, text, tmp_path / "t", **more)) == contents(whole)
+
+
+@pytest.mark.parametrize("form", ["npy", "bin", "parquet"])
+def test_what_is_passed_over_is_told(
+    tokenizer: Tokenizer, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.jsonl").write_text('{"text": "one"}\n{"text": null}\n')
+    with tarfile.open(tmp_path / "in" / "b.tar", "w") as tar:
+        for name in (".hidden.txt", "c.txt"):
+            tar.addfile(tarfile.TarInfo(name))
+    options = RunOptions(executor="local", output=str(tmp_path / "out"))
+    encode_dataset(tokenizer, [str(tmp_path / "in")], options, format=form)  # type: ignore[arg-type]
+    told = capsys.readouterr().err
+    assert "1 records have no text" in told
+    assert "1 members of tar files" in told
+    assert flat(tokenizer, tmp_path / "out") == tokenizer.encode("one")

@@ -21,7 +21,7 @@ from raybpe.config import RunOptions
 from raybpe.cores import cores
 from raybpe.errors import UsageError
 from raybpe.filesystems import shown
-from raybpe.flow.checks import check_output_is_apart, check_output_is_no_source
+from raybpe.flow.checks import check_output_is_apart, check_output_is_no_source, passed_over
 from raybpe.flow.dataset.index import (
     INDEX,
     INDEX_FORMAT,
@@ -133,7 +133,12 @@ def encode_dataset(
 
             threads = options.workers or cores()
             local.encode_shards(todo, tokenizer, config, folder, threads, done)
-    return state.finish()
+    encoded = state.finish()
+    nulls = sum(shard.nulls for shard in encoded.shards)
+    members = sum(shard.members_not_read for shard in encoded.shards)
+    for remark in passed_over(nulls, members):
+        progress.note(remark)
+    return encoded
 
 
 def encode_config(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import asdict
 from typing import Any
 
 from raybpe import storage
@@ -62,7 +63,7 @@ def shard_of(value: Any, path: str) -> Shard:
     """
     try:
         shard = Shard(**value)
-        numbers = (shard.documents, shard.tokens, shard.text_bytes)
+        numbers = [number for name, number in asdict(shard).items() if name != "file"]
         if not all(type(number) is int and number >= 0 for number in numbers):
             raise TypeError("its sizes are no numbers")
         if not is_shard_name(shard.file):

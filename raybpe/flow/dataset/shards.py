@@ -30,12 +30,14 @@ ROW_GROUP_IDS = 1 << 22
 
 @dataclass(frozen=True)
 class Shard:
-    """A finished shard: file name, and what is in it."""
+    """A finished shard: file name, what is in it, and what of its inputs is not."""
 
     file: str
     documents: int
     tokens: int
     text_bytes: int
+    nulls: int = 0
+    members_not_read: int = 0
 
 
 def shard_name(index: int, config: EncodeConfig) -> str:
@@ -60,7 +62,7 @@ def write_shard(folder: str, name: str, config: EncodeConfig, pieces: Iterable[P
 
 
 def _fill(sink: Any, name: str, config: EncodeConfig, pieces: Iterable[Piece]) -> Shard:
-    documents = tokens = text_bytes = 0
+    documents = tokens = text_bytes = nulls = members_not_read = 0
     table = _TableWriter(sink, config) if config.format == "parquet" else None
     if config.format == "npy":
         sink.write(npy_header(config.dtype, 0))
@@ -68,6 +70,8 @@ def _fill(sink: Any, name: str, config: EncodeConfig, pieces: Iterable[Piece]) -
         documents += piece.documents
         tokens += len(piece.ids)
         text_bytes += piece.text_bytes
+        nulls += piece.nulls
+        members_not_read += piece.members_not_read
         if table is not None:
             table.add(piece)
         else:
@@ -78,7 +82,7 @@ def _fill(sink: Any, name: str, config: EncodeConfig, pieces: Iterable[Piece]) -
         sink.seek(0)
         sink.write(npy_header(config.dtype, tokens))
         sink.seek(0, 2)
-    return Shard(name, documents, tokens, text_bytes)
+    return Shard(name, documents, tokens, text_bytes, nulls, members_not_read)
 
 
 def npy_header(dtype: str, length: int) -> bytes:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from raybpe.block import Block
 from raybpe.flow.dataset.cutters import DocumentCutter, TextCutter
-from raybpe.inputs import Chunk, Cutter, Part, read_blocks
+from raybpe.inputs import Chunk, Cutter, Part, ReadStats, read_blocks
 from raybpe.inputs.pieces import LineCutter
 from raybpe.inputs.plan import split_bytes
 from raybpe.pretokenize import pretokenizer
@@ -56,12 +56,15 @@ class Piece:
         ends: int64, for tables: where each row ends in `ids`.
         documents: documents that begin in it.
         text_bytes: bytes of text that it encodes.
+        nulls, members_not_read: what was passed over since the piece before; see `ReadStats`.
     """
 
     ids: npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
     ends: npt.NDArray[np.int64] | None
     documents: int
     text_bytes: int
+    nulls: int = 0
+    members_not_read: int = 0
 
 
 @dataclass(frozen=True)
@@ -98,9 +101,10 @@ def encode_unit(unit: Unit, tokenizer: Tokenizer, config: EncodeConfig) -> Itera
     """
     in_rows = config.format == "parquet"
     first = unit.first
+    stats = ReadStats()
     for part in unit.parts:
         cutter = _cutter(part, tokenizer, config)
-        for block in read_blocks(Chunk(0, (part,)), cutter):
+        for block in read_blocks(Chunk(0, (part,)), cutter, stats):
             if in_rows and part.format == "text":
                 block = split_documents(block, config.eot_token)
             if len(block.starts) == 0:
@@ -121,6 +125,10 @@ def encode_unit(unit: Unit, tokenizer: Tokenizer, config: EncodeConfig) -> Itera
                     ids = np.insert(ids, places, config.eot_id)
             first = False
             yield Piece(_as(ids, config), None, documents, size)
+    if stats.nulls or stats.members_not_read:
+        nothing = _as(np.zeros(0, np.uint16), config)
+        rows = np.zeros(0, np.int64) if in_rows else None
+        yield Piece(nothing, rows, 0, 0, stats.nulls, stats.members_not_read)
 
 
 def encode_chunk(
