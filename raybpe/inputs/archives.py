@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import tarfile
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
 from raybpe.block import Block
-from raybpe.errors import InputError
 from raybpe.inputs.documents import JSON_HEAD_BYTES, ReadStats, documents_of, holds_records
 from raybpe.inputs.forms import BINARY_SUFFIXES, SNIFF_BYTES, form_of, suffix
 from raybpe.inputs.pieces import Cutter, cut_stream, cutter_of
 from raybpe.inputs.plan import ALL, Part
 from raybpe.inputs.streams import Stream, open_member
 from raybpe.inputs.tables import table_blocks
-
-_BUFFER_BYTES = 2**15  # `tarfile` copies what is left of it for every header and read
+from raybpe.inputs.tapes import Tape, members
 
 
 def tar_blocks(stream: Stream, part: Part, cutter: Cutter, stats: ReadStats) -> Iterator[Block]:
@@ -32,19 +30,18 @@ def tar_blocks(stream: Stream, part: Part, cutter: Cutter, stats: ReadStats) -> 
     Raises:
         InputError: the archive is cut off or corrupt, or a member cannot be read.
     """
+    tape = Tape(stream)
     try:
-        with tarfile.open(fileobj=cast(Any, stream), mode="r|", bufsize=_BUFFER_BYTES) as archive:
-            for member in archive:
-                if member.isdir():
-                    continue
-                file = archive.extractfile(member) if member.isfile() else None
-                if file is None or _left_out(member.name):
-                    stats.members_not_read += 1
-                    continue
-                name = f"{stream.name}: {member.name}"
-                yield from _member_blocks(file, name, member.name, part, cutter, stats)
+        for member, file in members(tape):
+            if member.isdir():
+                continue
+            if file is None or _left_out(member.name):
+                stats.members_not_read += 1
+                continue
+            name = f"{stream.name}: {member.name}"
+            yield from _member_blocks(file, name, member.name, part, cutter, stats)
     except tarfile.TarError as error:
-        raise InputError(f"{stream.name} is cut off or corrupt: {error}; copy it again") from error
+        raise tape.damage(error) from error
 
 
 def _left_out(name: str) -> bool:
