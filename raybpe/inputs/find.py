@@ -9,7 +9,8 @@
     -            standard input
 
 A path that exists is never taken as a glob, so `data[1].txt` can be named. Symbolic links to files
-are followed, links to folders are not walked, so that no loop can arise.
+are followed. Links to folders are followed where they are named or matched, but not inside a
+folder or by `**`, so that no loop can arise; a note names them, and links to nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from raybpe.errors import InputError
@@ -35,7 +36,14 @@ from raybpe.filesystems import (
     store_version,
 )
 from raybpe.inputs.forms import BINARY_SUFFIXES, SNIFF_BYTES, form_of, suffix
+from raybpe.inputs.globs import Once, enters_folders, local_matches
 from raybpe.inputs.plan import STDIN, UNKNOWN_SIZE
+
+HIDDEN = "hidden"
+LINK_TO_FOLDER = "a link to a folder"
+LINK_TO_NOTHING = "a link to nothing"
+_LINKS = (LINK_TO_FOLDER, LINK_TO_NOTHING)
+_LINKS_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -67,15 +75,20 @@ def find_files(inputs: Sequence[str]) -> Findings:
     twice: list[tuple[str, str, str]] = []
     for name in inputs:
         taken = 0
+        links: list[str] = []
         for found, reason in _expand(name):
             if reason is not None:
                 skipped[found.uri] = reason
+                if reason in _LINKS:
+                    links.append(found.uri)
                 continue
             taken += 1
             if found.uri in files:
                 twice.append((found.uri, named[found.uri], name))
             files.setdefault(found.uri, found)
             named.setdefault(found.uri, name)
+        if not taken and links:
+            raise InputError(f"no text in {shown(name)}: {_links_note(links)}")
         if not taken:
             raise InputError(
                 f"no text in {shown(name)}: the folder is empty or holds only hidden and binary "
@@ -89,7 +102,11 @@ def find_files(inputs: Sequence[str]) -> Findings:
             f"{shown(uri)} by {shown(first)!r} and {shown(second)!r}; add counts twice to "
             "weigh a file double"
         )
-    left_out = {uri: why for uri, why in skipped.items() if uri not in files}
+    given = {os.path.abspath(os.path.expanduser(local_path(n))) for n in inputs if is_local(n)}
+    links = [uri for uri, why in skipped.items() if why in _LINKS and uri not in given]
+    if links:
+        notes.append(_links_note(links))
+    left_out = {uri: why for uri, why in skipped.items() if uri not in files and why not in _LINKS}
     if left_out:
         uri, why = min(left_out.items())
         notes.append(
@@ -98,6 +115,15 @@ def find_files(inputs: Sequence[str]) -> Findings:
     return Findings(
         tuple(found for _, found in sorted(files.items())),
         tuple(notes),
+    )
+
+
+def _links_note(links: Sequence[str]) -> str:
+    first = ", ".join(map(shown, sorted(links)[:_LINKS_SHOWN]))
+    more = ", …" if len(links) > _LINKS_SHOWN else ""
+    return (
+        f"{len(links):,} link(s) to folders or to nothing are not followed: {first}{more}; name "
+        "as inputs those that lead to other text"
     )
 
 
@@ -121,7 +147,7 @@ def _expand(name: str) -> Iterator[tuple[Found, str | None]]:
 def _expand_local(name: str) -> Iterator[tuple[Found, str | None]]:
     path = os.path.abspath(os.path.expanduser(name))
     if os.path.isdir(path):
-        yield from _choose(_walk(path))
+        yield from map(_look_at, _walk(path))
     elif os.path.isfile(path):
         yield _local(path), None
     elif os.path.exists(path):
@@ -129,20 +155,33 @@ def _expand_local(name: str) -> Iterator[tuple[Found, str | None]]:
             f"{name} is a pipe or device, which cannot be read in parts; name - as the input and "
             "send the text to standard input"
         )
+    elif os.path.islink(path):
+        raise InputError(
+            f"{shown(name)} is a dangling link: nothing is at {shown(os.readlink(path))!r}, or the "
+            "link leads to itself; mend the link or name the file"
+        )
     elif glob.has_magic(name):
-        matches = sorted(glob.glob(path, recursive=True))
-        if not matches:
-            raise InputError(f"the glob {name!r} matches nothing; check the folder and the quotes")
-        files = {match for match in matches if not os.path.isdir(match)}
-        for match in matches:
-            if match in files and not os.path.isfile(match):
-                yield Found(match, 0), "a pipe, a device, or a link to nothing"
-            elif match in files:
-                yield _local(match), None
-            elif not name.endswith("**"):  # which already gives what is below
-                yield from _choose(found for found in _walk(match) if found.uri not in files)
+        yield from _matched(name, path)
     else:
         raise InputError(f"{name} does not exist; check the path")
+
+
+def _matched(name: str, pattern: str) -> Iterator[tuple[Found, str | None]]:
+    matches = local_matches(pattern)
+    if not matches:
+        raise InputError(f"the glob {name!r} matches nothing; check the folder and the quotes")
+    once = Once()
+    folders = []
+    for match in matches:
+        if os.path.isdir(match):
+            folders.append(match)
+        elif once.first(match):
+            yield (_local(match), None) if os.path.isfile(match) else _look_at(match)
+    for folder in folders:
+        if enters_folders(pattern) and os.path.islink(folder):
+            yield Found(folder, 0), LINK_TO_FOLDER
+        elif not name.endswith("**"):  # which already gives what is below
+            yield from map(_look_at, filter(once.first, _walk(folder)))
 
 
 def _local(path: str) -> Found:
@@ -150,16 +189,27 @@ def _local(path: str) -> Found:
     return Found(path, facts.st_size, local_version(facts.st_mtime_ns))
 
 
-def _walk(folder: str) -> Iterator[Found]:
+def _walk(folder: str) -> Iterator[str]:
+    """Paths of what is in a folder and those below it, folders left out and links to them not."""
+
     def refuse(error: OSError) -> None:
         raise InputError(f"the folder {error.filename} cannot be read: {error.strerror}")
 
     for parent, folders, names in os.walk(folder, onerror=refuse):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            path = os.path.join(parent, name)
-            if os.path.isfile(path):  # not sockets, pipes, or links to nothing
-                yield _local(path)
+        yield from filter(os.path.islink, (os.path.join(parent, name) for name in folders))
+        yield from (os.path.join(parent, name) for name in sorted(names))
+
+
+def _look_at(path: str) -> tuple[Found, str | None]:
+    """Say of what a folder holds whether to read it or why not."""
+    if os.path.isfile(path):
+        return _choose(_local(path))
+    if os.path.basename(path).startswith("."):
+        return Found(path, 0), HIDDEN
+    if os.path.isdir(path):
+        return Found(path, 0), LINK_TO_FOLDER
+    return Found(path, 0), LINK_TO_NOTHING if os.path.islink(path) else "a pipe or a device"
 
 
 def _expand_remote(uri: str) -> Iterator[tuple[Found, str | None]]:
@@ -196,14 +246,14 @@ def _expand_remote(uri: str) -> Iterator[tuple[Found, str | None]]:
             if match and match[1]:
                 yield found, None
             elif match and not _hidden(os.path.dirname(match[2])):
-                yield from _choose([found])
+                yield _choose(found)
         return
     info = attempt(uri, lambda: filesystem.get_file_info(path))
     if info.type == FileType.File:
         yield Found(uri, int(info.size), store_version(uri, filesystem, info)), None
     elif info.type == FileType.Directory:
         inside = [f for f in list_below() if not _hidden(os.path.dirname(f.uri[len(base) :]))]
-        yield from _choose(inside)
+        yield from map(_choose, inside)
     else:
         raise InputError(f"{shown(uri)} does not exist; check the bucket, the path and the region")
 
@@ -229,18 +279,16 @@ def _hidden(path: str) -> bool:
     return any(part.startswith(".") for part in path.split("/"))
 
 
-def _choose(files: Iterable[Found]) -> Iterator[tuple[Found, str | None]]:
-    """Say of each file of a folder whether to read it or why not."""
-    for found in files:
-        name = name_of(found.uri)
-        if os.path.basename(name).startswith("."):
-            yield found, "hidden"
-        elif suffix(name) in BINARY_SUFFIXES:
-            yield found, f"binary: {suffix(name)}"
-        elif not form_of(name).known and found.size and _has_nul(found):
-            yield found, "binary: a NUL byte near its start"
-        else:
-            yield found, None
+def _choose(found: Found) -> tuple[Found, str | None]:
+    """Say of a file of a folder whether to read it or why not."""
+    name = name_of(found.uri)
+    if os.path.basename(name).startswith("."):
+        return found, HIDDEN
+    if suffix(name) in BINARY_SUFFIXES:
+        return found, f"binary: {suffix(name)}"
+    if not form_of(name).known and found.size and _has_nul(found):
+        return found, "binary: a NUL byte near its start"
+    return found, None
 
 
 def _has_nul(found: Found) -> bool:
