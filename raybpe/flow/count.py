@@ -12,6 +12,7 @@ from raybpe.flow.executor import Counted, Executor, executor_for
 from raybpe.flow.manifest import Manifest
 from raybpe.flow.progress import progress_for
 from raybpe.flow.run_directory import RunDirectory
+from raybpe.inputs import check_unchanged
 
 if TYPE_CHECKING:
     from raybpe.counts.counts import Counts
@@ -69,6 +70,7 @@ def count_all(
     checks.tell_of_little_disk(directory, executor.progress)
     with manifest.timed("count"):
         counted = executor.count(directory, config)
+    check_unchanged(directory.plan)
     checks.check_pattern_matches(counted.tally, config, at_end=True)
     checks.check_coverage(directory.plan, counted.tally)
     manifest.counted(counted)

@@ -2,6 +2,7 @@
 
 plan_inputs(inputs)    files, folders, globs, URIs → `Plan`: chunks of parts, pure data
 read_blocks(chunk)     the documents of a chunk, as blocks of a few megabytes
+check_unchanged(plan)  that its local files are still the same once they were read
 memory.iterator_blocks the same from Python strings or bytes
 """
 
@@ -10,6 +11,7 @@ from raybpe.inputs.pieces import Cutter
 from raybpe.inputs.plan import STDIN, Chunk, Part, Plan, Source
 from raybpe.inputs.planning import plan_inputs
 from raybpe.inputs.read import read_blocks
+from raybpe.inputs.unchanged import check_unchanged
 
 __all__ = [
     "STDIN",
@@ -19,6 +21,7 @@ __all__ = [
     "Plan",
     "ReadStats",
     "Source",
+    "check_unchanged",
     "plan_inputs",
     "read_blocks",
 ]
