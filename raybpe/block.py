@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+Integers = npt.NDArray[np.int64]
+
 PADDING_BYTES = 128  # two 64-byte vector loads past the end
 
 
@@ -44,3 +46,27 @@ class Block:
         data = np.zeros(len(text) + PADDING_BYTES, np.uint8)
         data[: len(text)] = np.frombuffer(text, np.uint8)
         return cls(data, np.zeros(1, np.int64), np.full(1, len(text), np.int64), source)
+
+
+def checked_spans(block: Block) -> tuple[Integers, Integers]:
+    """Starts and ends of a block's documents, safe for kernels that check nothing.
+
+    Raises:
+        ValueError: they are not.
+    """
+    starts = np.ascontiguousarray(block.starts, np.int64)
+    ends = np.ascontiguousarray(block.ends, np.int64)
+    if len(starts) != len(ends):
+        raise ValueError(f"a block with {len(starts)} starts and {len(ends)} ends")
+    if len(starts) and (
+        starts.min() < 0
+        or (ends < starts).any()
+        or ends.max() + PADDING_BYTES > block.data.size
+        or block.data.dtype != np.uint8
+        or not block.data.flags.c_contiguous
+    ):
+        raise ValueError(
+            "a block whose documents are not spans of its contiguous uint8 data with "
+            f"{PADDING_BYTES} bytes after the last"
+        )
+    return starts, ends

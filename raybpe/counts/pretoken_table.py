@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from raybpe.block import PADDING_BYTES, Block
+from raybpe.block import Block, checked_spans
 from raybpe.counts.columns import Columns, exact_sum
 from raybpe.errors import CapacityError
 from raybpe.kernels import count_state, entries, scan_state
@@ -99,7 +99,7 @@ class PretokenTable:
         Raises:
             CapacityError: see the class.
         """
-        starts, ends = _checked_spans(block)
+        starts, ends = checked_spans(block)
         specials = _NO_SPECIALS if specials is None else specials
         state = np.zeros(scan_state.STATE_WORDS, np.int64)
         state[scan_state.DATA] = address(block.data)
@@ -299,26 +299,6 @@ def _aligned_zeros(size: int) -> Bytes:
     whole = np.zeros(size + 64, np.uint8)
     skip = -address(whole) % 64
     return whole[skip : skip + size]
-
-
-def _checked_spans(block: Block) -> tuple[Integers, Integers]:
-    """Starts and ends of a block's documents, safe for kernels that check nothing."""
-    starts = np.ascontiguousarray(block.starts, np.int64)
-    ends = np.ascontiguousarray(block.ends, np.int64)
-    if len(starts) != len(ends):
-        raise ValueError(f"a block with {len(starts)} starts and {len(ends)} ends")
-    if len(starts) and (
-        starts.min() < 0
-        or (ends < starts).any()
-        or ends.max() + PADDING_BYTES > block.data.size
-        or block.data.dtype != np.uint8
-        or not block.data.flags.c_contiguous
-    ):
-        raise ValueError(
-            "a block whose documents are not spans of its contiguous uint8 data with "
-            f"{PADDING_BYTES} bytes after the last"
-        )
-    return starts, ends
 
 
 def _no_memory(size: int, purpose: str) -> CapacityError:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from raybpe.block import Block
+from raybpe.block import Block, checked_spans
 from raybpe.errors import UsageError
 from raybpe.given import count, flag, items, probability, quoted, several, whole_number, wrong_type
 from raybpe.tokenizer.special import SpecialChoice, choose_specials
@@ -207,7 +207,15 @@ class Tokenizer:
         """Ids of a block's documents one after the other, and where each document ends in them."""
         if not isinstance(block, Block):
             raise wrong_type("block", block, "a raybpe.block.Block")
-        return self._encoder.encode_documents(block)
+        arrays = {"data": block.data, "starts": block.starts, "ends": block.ends}
+        for name, array in arrays.items():
+            if not isinstance(array, np.ndarray):
+                raise wrong_type(f"{name} of the block", array, "a numpy array")
+        try:
+            starts, ends = checked_spans(block)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"the block cannot be encoded: it is {error}") from None
+        return self._encoder.encode_documents(Block(block.data, starts, ends))
 
     def count_tokens(self, text: str | bytes) -> int:
         """How many ids `text` has."""

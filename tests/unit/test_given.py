@@ -197,6 +197,29 @@ def test_values_that_cannot_be(name: str, value: Any, words: str) -> None:
         CALLS[name](value)
 
 
+NO_ARRAY: Any = None
+DATA, ONE = np.zeros(200, np.uint8), np.ones(1, np.int64)
+
+
+@pytest.mark.parametrize(
+    ("block", "words"),
+    [
+        (Block(NO_ARRAY, ONE, ONE), "data of the block must be a numpy array, not None"),
+        (Block(DATA, NO_ARRAY, ONE), "starts of the block must be"),
+        (Block(DATA, ONE, NO_ARRAY), "ends of the block must be"),
+        (Block(DATA, ONE, ONE + 10**9), "not spans of its contiguous uint8 data"),
+        (Block(DATA, ONE - 10**9, ONE), "not spans"),
+        (Block(DATA, ONE * 5, ONE), "not spans"),
+        (Block(DATA.astype(float), ONE, ONE), "not spans"),
+        (Block(DATA, ONE, np.array([1, 2])), "1 starts and 2 ends"),
+        (Block(DATA, np.array(["a"]), ONE), "cannot be encoded"),
+    ],
+)
+def test_blocks_that_reach_beyond_their_data(block: Any, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        TOKENIZER.encode_documents(block)
+
+
 @pytest.mark.parametrize(
     ("value", "words"),
     [
