@@ -53,11 +53,11 @@ def whole_number(name: str, value: Any) -> int:
     raise wrong_type(name, value, "a whole number")
 
 
-def count(name: str, value: Any) -> int:
-    """An int from 1 up."""
+def count(name: str, value: Any, least: int = 1) -> int:
+    """An int from `least` up."""
     number = whole_number(name, value)
-    if number < 1:
-        raise UsageError(f"{name} is {number}, but must be at least 1")
+    if number < least:
+        raise UsageError(f"{name} is {number}, but must be at least {least}")
     return number
 
 

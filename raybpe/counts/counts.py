@@ -72,7 +72,7 @@ class Counts:
         7
 
         Raises:
-            UsageError: a key is neither text nor bytes, a count is not an integer from 1 up, or
+            UsageError: a key is neither text nor bytes, a count is not an integer from 0 up, or
                 `config` is not one.
             CapacityError: a count passes 2**63 - 1.
         """
@@ -84,8 +84,8 @@ class Counts:
         for key, value in mapping.items():
             pretoken = _as_bytes(key)
             number = value
-            if type(value) is not int or value < 1:
-                number = given.count(f"the count of {key!r}", value)
+            if type(value) is not int or value < 0:
+                number = given.count(f"the count of {key!r}", value, least=0)
             summed[pretoken] = summed.get(pretoken, 0) + number
             if summed[pretoken] > LARGEST_COUNT:
                 raise CapacityError(

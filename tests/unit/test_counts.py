@@ -45,9 +45,7 @@ def test_bad_mappings(mapping, error) -> None:
 def test_items_are_in_canonical_order() -> None:
     rng = random.Random(5)
     mapping = {rng.randbytes(rng.randrange(0, 12)): rng.randrange(1, 6) for _ in range(3000)}
-    mapping |= {
-        b"prefix-of-more-than-8" + rng.randbytes(2): rng.randrange(1, 5) for _ in range(500)
-    }
+    mapping |= {b"prefix-of-more-than-8" + rng.randbytes(2): rng.randrange(4) for _ in range(500)}
     mapping |= {b"\x00" * n: 2 for n in range(20)}
     expected = sorted(mapping.items(), key=lambda item: (-item[1], item[0]))
     assert list(Counts.from_mapping(mapping).items()) == expected
@@ -132,8 +130,7 @@ def test_top() -> None:
 
 
 def test_what_never_occurs_adds_nothing() -> None:
-    some = Counts.from_mapping({"a": 1, "b": 2, "long" * 9: 1}).columns
-    one = Counts(to_arrow(some._replace(counts=np.array([0, 2, 0]))))
+    one = Counts.from_mapping({"a": 0, "b": 2, "long" * 9: 0})
     assert dict((one + one).items()) == {b"b": 4}
 
 

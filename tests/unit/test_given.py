@@ -179,8 +179,7 @@ def test_numbers_of_numpy_are_whole_numbers() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("a count", 0, "the count of 'a' is 0, but must be at least 1"),
-        ("a count", -1, "the count of 'a' is -1, but must be at least 1"),
+        ("a count", -1, "the count of 'a' is -1, but must be at least 0"),
         ("threads", 0, "threads is 0, but must be at least 1"),
         ("threads of one", -1, "threads is -1, but must be at least 1"),
         ("errors", "a\0b", r"errors='a\\x00b' is no way to decode"),
