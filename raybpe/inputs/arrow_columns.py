@@ -9,7 +9,7 @@ for the last one of an array.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,11 +32,13 @@ def find_column(data: Any, field: str, source: str) -> Any:
     """The column of a table or record batch with this name, or with this dotted path.
 
     Raises:
-        InputError: there is none; its message names the columns.
+        InputError: there is none, or several; its message names the columns.
     """
+    parts = field.split(".")
+    check_name(data.schema.names, field, source)
+    check_name(data.schema.names, parts[0], source)
     if field in data.schema.names:
         return data.column(field)
-    parts = field.split(".")
     if parts[0] in data.schema.names:
         column = data.column(parts[0])
         for part in parts[1:]:
@@ -49,6 +51,15 @@ def find_column(data: Any, field: str, source: str) -> Any:
         f"{source} has no column {field!r}; its columns are "
         f"{', '.join(data.schema.names) or 'none'}. Name the text with --field"
     )
+
+
+def check_name(names: Sequence[str], field: str, source: str) -> None:
+    """Refuse a name that several columns have."""
+    if (number := names.count(field)) > 1:
+        raise InputError(
+            f"{source} has {number} columns {field!r}, so which holds the text is not known; "
+            "rename or drop the others"
+        )
 
 
 def _child(column: Any, name: str) -> Any:
@@ -69,16 +80,15 @@ def array_blocks(array: pa.Array, source: str, stats: ReadStats) -> Iterator[Blo
     """Blocks of about 4 MB of the non-null values of one array.
 
     Raises:
-        InputError: it does not hold text or bytes.
+        InputError: it does not hold text or bytes, or is corrupt.
     """
+    _validate(array, source, full=False)  # sizes of buffers; looks at no value
     array = _plain(array, source)
     stats.nulls += array.null_count
     rows = len(array)
     if array.null_count == rows:
         return
-    _, offset_buffer, data_buffer = array.buffers()
-    offsets = np.frombuffer(offset_buffer, _WIDTHS[array.type])[array.offset :][: rows + 1]
-    data = np.frombuffer(data_buffer or b"", np.uint8)
+    offsets, data = _text(array, source)
     starts, ends = offsets[:-1].astype(np.int64), offsets[1:].astype(np.int64)
     if array.null_count:
         kept = array.is_valid().to_numpy(zero_copy_only=False)
@@ -88,6 +98,26 @@ def array_blocks(array: pa.Array, source: str, stats: ReadStats) -> Iterator[Blo
     edges = np.flatnonzero(np.diff(stretch)) + 1
     for first, last in zip([0, *edges.tolist()], [*edges.tolist(), len(starts)], strict=True):
         yield _slice(data, starts[first:last], ends[first:last], source)
+
+
+def _text(array: pa.Array, source: str) -> tuple[Any, Any]:
+    """Where the values of an array of the plain layout begin and end, and their bytes.
+
+    Raises:
+        InputError: they lie outside the bytes or overlap, which Arrow does not look at.
+    """
+    _, offset_buffer, data_buffer = array.buffers()
+    offsets = np.frombuffer(offset_buffer or b"", _WIDTHS[array.type])
+    offsets = offsets[array.offset : array.offset + len(array) + 1]
+    data = np.frombuffer(data_buffer or b"", np.uint8)
+    ordered = bool((offsets[1:] >= offsets[:-1]).all())
+    if len(offsets) and not (ordered and offsets[0] >= 0 and offsets[-1] <= len(data)):
+        raise _corrupt(source, "texts of its column lie outside its bytes")
+    return offsets, data
+
+
+def _corrupt(source: str, reason: object) -> InputError:
+    return InputError(f"{source} is corrupt: {reason}; copy it again")
 
 
 def _slice(data: Any, starts: Any, ends: Any, source: str) -> Block:
@@ -108,9 +138,27 @@ def _plain(array: pa.Array, source: str) -> pa.Array:
         return array
     if pa.types.is_dictionary(kind):
         plain = _large(kind.value_type, source)
-        values = array.dictionary.cast(plain)  # Arrow cannot look up views
+        values = _cast(array.dictionary, plain, source)  # Arrow cannot look up views
         return pa.DictionaryArray.from_arrays(array.indices, values).cast(plain)
-    return array.cast(_large(kind, source))
+    return _cast(array, _large(kind, source), source)
+
+
+def _cast(array: pa.Array, kind: pa.DataType, source: str) -> pa.Array:
+    """Bring an array into the plain layout, once it is known to keep within its bytes."""
+    types = pa.types
+    if array.type in _WIDTHS:
+        _text(array, source)
+    elif types.is_string_view(array.type) or types.is_binary_view(array.type):
+        # As bytes, because what is not UTF-8 is no fault here.
+        _validate(array.view(pa.binary_view()), source, full=True)
+    return array.cast(kind)
+
+
+def _validate(array: pa.Array, source: str, *, full: bool) -> None:
+    try:
+        array.validate(full=full)
+    except pa.ArrowException as error:
+        raise _corrupt(source, error) from error
 
 
 def _large(kind: pa.DataType, source: str) -> pa.DataType:

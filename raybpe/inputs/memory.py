@@ -22,7 +22,7 @@ import pyarrow as pa
 from raybpe.block import Block
 from raybpe.errors import InputError
 from raybpe.given import items
-from raybpe.inputs.arrow_columns import array_blocks, find_column
+from raybpe.inputs.arrow_columns import array_blocks, check_name, find_column
 from raybpe.inputs.documents import ReadStats, pack
 from raybpe.inputs.pieces import READ_BYTES
 
@@ -128,6 +128,7 @@ def _pandas_slices(data: Any, field: str) -> Iterator[pa.Array]:
                 f"the DataFrame has no column {field!r}; its columns are "
                 f"{', '.join(map(str, data.columns))}. Name the text with field="
             )
+        check_name(list(data.columns), field, SOURCE)
         data = data[field]
     for start in range(0, len(data), BATCH_ROWS):
         try:

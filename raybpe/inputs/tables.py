@@ -36,10 +36,14 @@ _MAGIC = b"ARROW1"
 def _explained(uri: str) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:  # names may not be UTF-8
-        if not isinstance(error, OSError):
-            raise InputError(f"{shown(uri)} is corrupt or cut off: {error}") from error
+    except OSError as error:
         raise explain(uri, error) from error
+    # Of damaged files Arrow takes sizes and names as they are, and Python refuses them.
+    except (pa.ArrowException, ValueError, LookupError, OverflowError) as error:
+        reason = str(error) or type(error).__name__
+        raise InputError(
+            f"{shown(uri)} is corrupt or cut off: {reason}; copy or write it again"
+        ) from error
 
 
 def divide_parquet(part: Part, chunk_bytes: int) -> Iterator[tuple[int, int, int]]:
@@ -95,11 +99,12 @@ def table_blocks(file: Any, part: Part, source: str, stats: ReadStats) -> Iterat
             batches = _parquet_batches(file, part, source)
         else:
             batches = _arrow_batches(file, part, source)
-        for batch in batches:
-            yield from array_blocks(find_column(batch, part.field, source), source, stats)
+        for place, batch in batches:
+            yield from array_blocks(find_column(batch, part.field, place), place, stats)
 
 
-def _parquet_batches(file: Any, part: Part, source: str) -> Iterator[pa.RecordBatch]:
+def _parquet_batches(file: Any, part: Part, source: str) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Batches, each with where it is found."""
     size = LOCAL_BUFFER_BYTES if is_local(part.uri) else REMOTE_BUFFER_BYTES
     parquet = pq.ParquetFile(file, buffer_size=size, pre_buffer=False)
     check_field(parquet.schema_arrow, part.field, source)
@@ -112,12 +117,17 @@ def _parquet_batches(file: Any, part: Part, source: str) -> Iterator[pa.RecordBa
             if column.path_in_schema == part.field
         )
         rows = max(1, min(MOST_ROWS, READ_BYTES * metadata.num_rows // text_bytes))
-        yield from parquet.iter_batches(
+        row = 0
+        for batch in parquet.iter_batches(
             batch_size=rows, row_groups=[group], columns=[part.field], use_threads=False
-        )
+        ):
+            end = row + batch.num_rows
+            yield f"{source}, row group {group:,}, rows {row:,} to {end:,}", batch
+            row = end
 
 
-def _arrow_batches(file: Any, part: Part, source: str) -> Iterator[pa.RecordBatch]:
+def _arrow_batches(file: Any, part: Part, source: str) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Record batches, each with where it is found."""
     is_file = file.read(len(_MAGIC)) == _MAGIC
     file.seek(0)
     opener = pa.ipc.open_file if is_file else pa.ipc.open_stream
@@ -132,6 +142,7 @@ def _arrow_batches(file: Any, part: Part, source: str) -> Iterator[pa.RecordBatc
     if is_file:
         last = reader.num_record_batches if part.end == ALL else part.end
         for number in range(part.start, last):
-            yield reader.get_batch(number)
+            yield f"{source}, record batch {number:,}", reader.get_batch(number)
     else:
-        yield from reader
+        for number, batch in enumerate(reader):
+            yield f"{source}, record batch {number:,}", batch
