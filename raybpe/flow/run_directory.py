@@ -69,7 +69,7 @@ class RunDirectory:
         self._partials: list[Partial] = []
         self.covered: set[int] = set()
         self.covered_before: frozenset[int] = frozenset()
-        self._made_output = False
+        self._made_output: str | None = None
         self._lock = Lock()
 
     @property
@@ -119,13 +119,15 @@ class RunDirectory:
         settings = config.as_dict() if config is not None else {"counting": asdict(counting)}
         run = record(settings, plan, options, chunk_bytes)
         identity = hashlib.sha256(json.dumps(run, sort_keys=True).encode()).hexdigest()[:32]
+        made = None
+        if root is not None and is_local(root) and not os.path.exists(os.path.dirname(root)):
+            made = os.path.dirname(root)
         if plan.reads_stdin:
             root = None  # what has been read from a pipe is gone
         directory = cls(root, plan, identity)
+        directory._made_output = made
         if root is not None:
             if earlier is None:
-                output = os.path.dirname(root)
-                directory._made_output = is_local(root) and not os.path.exists(output)
                 text = json.dumps(run, indent=1)
                 storage.write(storage.join(root, RUN_FILE), text.encode())
             else:
@@ -202,8 +204,8 @@ class RunDirectory:
                     )
                 if self.root is not None and not _holds_work(self.root):
                     self._remove()
-                    if self._made_output:
-                        os.rmdir(os.path.dirname(self.root))
+                if self._made_output is not None:
+                    os.rmdir(self._made_output)  # which fails if something is in it
             raise
         self._remove()
 

@@ -314,11 +314,13 @@ def test_streams_that_are_not_there(trained: tuple[Path, Path], streams: str) ->
     assert done.stderr == b""
 
 
-def test_standard_input_that_is_closed_holds_no_text() -> None:
-    shell = '"$0" -m raybpe train - --vocab-size 300 -q --pattern none <&-'
-    done = subprocess.run(["sh", "-c", shell, sys.executable], capture_output=True)
+def test_standard_input_that_is_closed_holds_no_text(tmp_path: Path) -> None:
+    output = tmp_path / "tok"
+    shell = '"$0" -m raybpe train - --vocab-size 300 -q --pattern none -o "$1" <&-'
+    done = subprocess.run(["sh", "-c", shell, sys.executable, str(output)], capture_output=True)
     assert done.returncode == 1
     assert b"no text" in done.stderr
+    assert not output.exists()
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
