@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import ray
 
 from raybpe.config import CountConfig
-from raybpe.errors import RaybpeError
+from raybpe.errors import ClusterError, RaybpeError, TransientError
 from raybpe.filesystems import is_local
 from raybpe.flow import checks, task_errors, task_options, tasks
 from raybpe.flow.jobs import Job, Node, Task
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 TASK_CHUNKS = 4  # at most in one task: with 4 of 64 MB tables cost a tenth of it, with 1 a quarter
 TASK_BYTES = 256 * 10**6  # and no more than this, unless one chunk is
 STORE_FRACTION = 0.4
+PASSING = (ClusterError, TransientError)  # errors after which the same command may go on
 
 _count_chunks = ray.remote(tasks.count_chunks)
 _add_counts = ray.remote(tasks.add_counts)
@@ -116,22 +117,26 @@ class Reduction:
                     self._save_ready()  # before the merge loop, which may take long
                 else:
                     break
-        except BaseException:
+        except BaseException as error:
+            # What inputs or settings are to blame for comes again until they are others.
+            passing = not isinstance(error, RaybpeError) or isinstance(error, PASSING)
             with suppress(RaybpeError, ray.exceptions.RayError):
-                self._stop()
+                self._stop(save=passing)
             raise
         (root,) = self._ready
         return root
 
-    def _stop(self) -> None:
+    def _stop(self, save: bool) -> None:
         """After an error or Ctrl-C, save what is counted, largest sums first, while there is time.
+
+        What is being saved already is waited for in any case.
 
         This process writes, since starting a worker takes too long. Tasks end with the connection
         or, in a Ray that the caller keeps, when they are done: `ray.cancel` can crash this process
         where a task ends at the same time (ray#54785).
         """
         until = perf_counter() + END_SECONDS
-        if self._directory.keeps_partials and self._has_counted_for(STOP_SHARE):
+        if save and self._directory.keeps_partials and self._has_counted_for(STOP_SHARE):
             nodes = [*self._ready, *(node for job in self._jobs() for node in job.group)]
             for node in sorted(nodes, key=lambda one: -len(one.chunks)):
                 if not node.saving and perf_counter() < until:

@@ -380,11 +380,15 @@ def cluster_actors() -> list[dict[str, Any]]:
     ]
 
 
-def test_failed_chunk_fails_the_run_with_its_own_error(ray_local: Any, tmp_path: Path) -> None:
-    path = tmp_path / "bad.txt"
+def test_failed_chunk_fails_the_run_with_its_own_error(
+    ray_local: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reduction, "STOP_SHARE", 0.0)
+    path, output = tmp_path / "bad.txt", tmp_path / "out"
     path.write_bytes(b"good text " * 1000 + b"\xff" + b" more" * 1000)
     with pytest.raises(InvalidUtf8Error, match=r"bad\.txt.*10,?000"):
-        flow.train([str(path)], CONFIG, options(chunk_bytes=1000))
+        flow.train([str(path)], CONFIG, options(chunk_bytes=1000, output=str(output)))
+    assert not output.exists()  # or the next run, with another policy, would be refused
 
 
 def test_pattern_that_never_matches(ray_local: Any, text: str) -> None:
