@@ -25,6 +25,7 @@ from time import perf_counter
 from typing import Any, Literal, TextIO
 
 LINE_EVERY_SECONDS = 5.0  # in a log
+UNCHANGED_EVERY_SECONDS = 30.0  # while kernels compile or workers start
 EVENT_EVERY_SECONDS = 1.0  # JSON lines
 BAR_EVERY_SECONDS = 0.1
 BAR_AFTER_SECONDS = 0.4  # rich takes 0.1 s to import: shorter stages get along without
@@ -120,14 +121,19 @@ class PlainLines(Progress):
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
+        self._shown: tuple[Stage, int] | None = None
+        self._shown_at = 0.0
 
     def note(self, text: str) -> None:
         """Say one thing on a line."""
         print(text, file=self.stream, flush=True)
 
     def show(self, stage: Stage) -> None:
-        """Write the line of a stage."""
-        self.note(str(stage))
+        """Write the line of a stage; now and then only, while nothing changes."""
+        state, now = (stage, stage.done), perf_counter()
+        if state != self._shown or now - self._shown_at >= UNCHANGED_EVERY_SECONDS:
+            self._shown, self._shown_at = state, now
+            self.note(str(stage))
 
     def end(self, stage: Stage) -> None:
         """Sum the stage up."""

@@ -131,3 +131,19 @@ def test_amounts_read_well(value: float, unit: str, text: str) -> None:
 )
 def test_durations_read_well(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+def test_a_log_does_not_repeat_what_did_not_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    lines, stage = PlainLines(stream), Stage("count", 100, "bytes")
+    for _ in range(3):
+        lines.show(stage)
+    stage.advance(50)
+    lines.show(stage)
+    monkeypatch.setattr(progress, "UNCHANGED_EVERY_SECONDS", 0.0)
+    lines.show(stage)
+    assert [line.split(" of")[0] for line in stream.getvalue().splitlines()] == [
+        "count: 0 bytes",
+        "count: 50 bytes",
+        "count: 50 bytes",
+    ]
