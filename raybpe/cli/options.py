@@ -88,7 +88,10 @@ Executor = Annotated[
 Address = Annotated[
     str | None,
     typer.Option(
-        metavar="ADDR", help="Ray cluster to use.", show_default=False, rich_help_panel="Run"
+        metavar="ADDR",
+        help="Ray cluster to use, host:port; `local` starts one.",
+        show_default=False,
+        rich_help_panel="Run",
     ),
 ]
 Workers = Annotated[

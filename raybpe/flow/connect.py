@@ -38,7 +38,8 @@ SETTINGS: dict[str, Any] = {
 }
 OBJECT_STORE_BYTES = 2 * 2**30  # tables of counts are small; the rest of memory is for counting
 LEAST_OBJECT_STORE_BYTES = 100 * 2**20  # Ray refuses less than 75 MiB
-NOTED_SECONDS = 5.0  # that a cluster on this machine or in its network has to answer
+_WITHOUT = "or use --address local for a Ray of this run, or --executor local for none"
+ANSWER_SECONDS = 5.0  # that a cluster has to accept a connection
 
 
 @contextmanager
@@ -137,6 +138,13 @@ def _own_errors() -> Iterator[None]:
 def _attach(address: str | None, where: str) -> None:
     import ray
 
+    if address is not None:
+        try:
+            _check_answers(address)
+        except OSError as error:
+            raise ClusterError(
+                f"no Ray answers {where}: {error}. Check --address and RAY_ADDRESS; {_WITHOUT}"
+            ) from error
     try:
         ray.init(address=address, **SETTINGS)
     except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
@@ -151,21 +159,31 @@ def _running(progress: Progress) -> str | None:
         address = note.read_text().strip()
     except OSError:
         return None
-    host, _, port = address.rpartition(":")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), NOTED_SECONDS).close()
-    except (OSError, ValueError):
+        _check_answers(address)
+    except OSError:
         progress.note(f"no Ray answers at {address} any more, which {note} names")
         return None
     return address
 
 
+def _check_answers(address: str) -> None:
+    """Find in seconds that nobody is there, which Ray tries for many minutes.
+
+    Raises:
+        OSError: nothing accepts a connection at `host:port`; other addresses are Ray's to judge.
+    """
+    host, _, port = address.rpartition(":")
+    if host and port.isdecimal() and "/" not in host:
+        socket.create_connection((host.strip("[]"), int(port)), ANSWER_SECONDS).close()
+
+
 def _unreachable(where: str, error: Exception) -> ClusterError:
     return ClusterError(
-        f"cannot reach the Ray {where}: {error}. Check --address and RAY_ADDRESS, that `ray "
-        "status` answers there, that both sides run the same versions of Ray and Python, and, if "
-        "the cluster uses tokens, RAY_AUTH_MODE=token; or use --address local for a Ray of this "
-        "run, or --executor local for none"
+        f"cannot reach the Ray {where}: {error}. If it asks for a token, as Rays do unless told "
+        "otherwise, set RAY_AUTH_MODE=token. Else check --address and RAY_ADDRESS, that `ray "
+        "status` answers there, and that both sides run the same versions of Ray and Python; "
+        f"{_WITHOUT}"
     )
 
 

@@ -79,6 +79,9 @@ def _write(
         stage.reach(sum((folder / name).exists() for name in FILES))
     for file, reason in found.left_out.items():
         progress.note(f"{file} is left out: {reason}")
+    if found.skipped:
+        names = " and ".join(found.skipped)
+        progress.note(f"ids were not compared with {names}: pip install 'raybpe[verify]'")
     for library, difference in found.known_differences.items():
         progress.note(f"{library}: {difference}")
     return found

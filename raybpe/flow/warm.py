@@ -5,7 +5,7 @@ takes seconds, so whoever is first on a machine takes a lock and compiles; other
 instead of compiling the same. Where no file can be locked each process compiles for itself, with
 the same results.
 
-Numba compiles one function at a time in a process. So the first run on a machine compiles in three:
+Numba compiles one function at a time in a process. So the first run compiles in three:
 what counting needs here, what merging and writing need in processes beside it (`compile_ahead`).
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Tell = Callable[[str], None]
 
-MESSAGE = "compiling kernels for {}: some seconds, only in the first run on a machine"
+MESSAGE = "compiling kernels for {}: some seconds, only in the first run of an installation"
 COUNTING, MERGING, EXPORTING = "counting", "merging", "checking what is written"
 
 

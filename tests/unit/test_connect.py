@@ -48,10 +48,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return keywords
 
 
-@pytest.mark.parametrize("address", [None, "host:6379"])
+@pytest.mark.parametrize("named", [True, False])
 @pytest.mark.parametrize("refusal", REFUSALS, ids=repr)
 def test_refusals_are_cluster_errors(
-    address: str | None,
+    named: bool,
     refusal: Exception,
     note: Path,
     listening: str,
@@ -64,13 +64,28 @@ def test_refusals_are_cluster_errors(
 
     monkeypatch.setattr(ray, "init", refuse)
     with (
-        pytest.raises(
-            ClusterError, match=f"cannot reach the Ray at {address or listening}"
-        ) as caught,
-        connected(RunOptions(address=address), Progress(), None),
+        pytest.raises(ClusterError, match=f"cannot reach the Ray at {listening}") as caught,
+        connected(RunOptions(address=listening if named else None), Progress(), None),
     ):
         pytest.fail("connected")
     assert caught.value.__cause__ is refusal
+
+
+@pytest.mark.parametrize("named", ["option", "environment"])
+def test_an_address_where_nobody_is_is_told_of_at_once(
+    note: Path, listening: str, asked: dict[str, Any], named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    if named == "environment":
+        monkeypatch.setenv("RAY_ADDRESS", address)
+    options = RunOptions(address=address if named == "option" else None)
+    with (
+        pytest.raises(ClusterError, match=f"no Ray answers at {address}: .*--executor local"),
+        connected(options, Progress(), None),
+    ):
+        pytest.fail("connected")
+    assert not asked  # Ray would try for minutes
 
 
 def test_a_cluster_of_this_machine_is_joined(
