@@ -259,6 +259,17 @@ def dying(real: Any, calls: int) -> Any:
     return called
 
 
+def wait_until_idle(ray: Any) -> None:
+    """Until what tasks had asked for is free again."""
+    deadline = time.monotonic() + 20
+    while any(
+        ray.available_resources().get(name) != ray.cluster_resources()[name]
+        for name in ("CPU", "memory")
+    ):
+        assert time.monotonic() < deadline, "tasks still run"
+        time.sleep(0.1)
+
+
 def slowly(task: Any, seconds: float) -> Any:
     """The task, after a while."""
     import ray
@@ -286,10 +297,7 @@ def test_interrupt_lets_what_is_being_saved_be_saved(
         flow.train([text], CONFIG, options(output=str(tmp_path / "out"), save_seconds=0.0))
     assert list((tmp_path / "out" / FOLDER).glob("partial-*"))
     # Nothing is cancelled, so this process and its Ray are as they were.
-    deadline = time.monotonic() + 20
-    while ray_local.available_resources().get("CPU") != 2:
-        assert time.monotonic() < deadline, "tasks still run"
-        time.sleep(0.1)
+    wait_until_idle(ray_local)
 
 
 def test_short_object_store_uses_the_run_directory(
@@ -421,6 +429,7 @@ def test_merging_that_cannot_start_is_reported_and_given_up(
 
     def holding(*_: Any) -> int:  # now counting is over
         nonlocal holder
+        wait_until_idle(ray_local)
         free = int(ray_local.available_resources()["memory"])
         holder = ray_local.remote(Holder).options(memory=free - 10**6, num_cpus=0).remote()
         ray_local.get(holder.__ray_ready__.remote())
