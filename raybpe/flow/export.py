@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -107,27 +105,3 @@ def check_output(config: TrainConfig, options: RunOptions, progress: Progress) -
         for reason in dict.fromkeys(left_out.values()):
             names = ", ".join(name for name, why in left_out.items() if why == reason)
             progress.note(f"{names} will be left out: {reason}")
-
-
-@contextmanager
-def loading_ahead(options: RunOptions) -> Iterator[None]:
-    """Import what writing needs in a thread while the merge loop leaves a core and the GIL idle.
-
-    The thread ends with the block: two threads that import parts of one package may each wait for
-    the other, and Python then fails one of them.
-    """
-
-    def load() -> None:
-        import raybpe.formats.write
-        import raybpe.tokenizer.tokenizer  # noqa: F401
-        from raybpe.formats.verify import preload
-
-        if options.verify:
-            preload()
-
-    thread = threading.Thread(target=load, name="raybpe-imports", daemon=True)
-    if options.output is not None:
-        thread.start()
-    yield
-    if options.output is not None:
-        thread.join()

@@ -17,7 +17,7 @@ from raybpe.config import RunOptions, TrainConfig
 from raybpe.flow import checks, steps
 from raybpe.flow.count import DEFAULTS, count_all
 from raybpe.flow.executor import Counted, Executor, executor_for
-from raybpe.flow.export import check_output, export, loading_ahead
+from raybpe.flow.export import check_output, export
 from raybpe.flow.manifest import Manifest
 from raybpe.flow.progress import progress_for
 from raybpe.flow.run_directory import RunDirectory
@@ -99,7 +99,7 @@ def _learn(
     manifest: Manifest,
 ) -> TrainResult:
     """Merge once over the summed counts; write and verify the tokenizer."""
-    with loading_ahead(options), manifest.timed("merge"):
+    with manifest.timed("merge"):
         merged = executor.merge(counted, config)
     for remark in checks.remarks(counted, merged, config):
         executor.progress.note(remark)

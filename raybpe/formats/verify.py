@@ -6,8 +6,6 @@ are installed; on a sample of text and on short built-in texts that try each par
 must be equal. A difference that comes from characters newer than the other library's Unicode
 version is no fault of the file: it is listed with the characters. Any other difference is a
 `VerifyError`.
-
-Both libraries take a while to import; `preload` can run in a thread beforehand.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,13 +70,6 @@ class Verification:
             "known_differences": self.known_differences,
             "texts": self.texts,
         }
-
-
-def preload() -> None:
-    """Import the libraries that `verify` needs, where they are installed."""
-    for name in ("tokenizers", "tiktoken"):
-        if find_spec(name) is not None:
-            import_module(name)
 
 
 def verify(folder: str | Path, tokenizer: Tokenizer, sample: Sequence[str] = ()) -> Verification:

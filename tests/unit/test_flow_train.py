@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -437,7 +437,7 @@ def test_what_is_counted_is_saved_when_the_run_is_interrupted(
     monkeypatch.setattr("raybpe.flow.local.STOP_SHARE", 0.0)
     with monkeypatch.context() as patch:
         patch.setattr(steps, "count_chunk", slow)
-        patch.setattr(threading.Thread, "join", interrupting(threading.Thread.join))
+        patch.setattr(threading.Thread, "join", interrupting(threading.Thread.join, counted))
         with pytest.raises(KeyboardInterrupt):
             flow.train([tiny], TrainConfig(300, GPT2), given)
     assert f"{len(counted)} of" in capsys.readouterr().err
@@ -448,12 +448,14 @@ def test_what_is_counted_is_saved_when_the_run_is_interrupted(
     assert result.tokenizer.merges == expected.tokenizer.merges
 
 
-def interrupting(join: Any) -> Any:
-    """`Thread.join` that is interrupted the first time, as by Ctrl-C."""
+def interrupting(join: Any, work: Sequence[int] = (0,)) -> Any:
+    """`Thread.join` that is interrupted the first time, once there is work, as by Ctrl-C."""
     calls = iter([True])
 
     def joining(self: threading.Thread, timeout: float | None = None) -> None:
         if self.name.startswith("raybpe-count") and next(calls, False):
+            while not work:
+                time.sleep(0.001)
             raise KeyboardInterrupt
         join(self, timeout)
 

@@ -8,7 +8,7 @@ from format_helpers import TEXT, trained
 
 from raybpe.errors import VerifyError
 from raybpe.formats import write_tokenizer
-from raybpe.formats.verify import PROBES, SAMPLE_CHARACTERS, preload, unknown_characters, verify
+from raybpe.formats.verify import PROBES, SAMPLE_CHARACTERS, unknown_characters, verify
 from raybpe.tokenizer.tokenizer import Tokenizer
 
 pytest.importorskip("tokenizers")
@@ -118,4 +118,3 @@ def test_libraries_that_are_missing_are_named(
     found = verify(folder, trained())
     assert found.checked["tokenizer.json"] == ["raybpe"]
     assert "pip install tiktoken" in found.skipped["tiktoken"]
-    preload()
