@@ -12,6 +12,7 @@ from contextlib import suppress
 import ray
 
 from raybpe.errors import ClusterError, RaybpeError
+from raybpe.flow.task_options import LARGER_NODES, SMALLER_CHUNKS
 
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")  # Ray hands the error on as text
 _CONTINUE = "Run the same command again to continue from what is saved"
@@ -38,11 +39,11 @@ def explain(error: ray.exceptions.RayError) -> str | None:
     if isinstance(cause, ray.exceptions.ObjectLostError):
         return f"lost what it works on, because the nodes that held it died. {_CONTINUE}"
     if ran_out_of_memory(error):
-        return "ran out of memory; use nodes with more memory"
+        return f"ran out of memory; {LARGER_NODES}"
     if isinstance(cause, ray.exceptions.WorkerCrashedError):
         return (
-            "lost its process again and again. If the system killed it for want of memory, give a "
-            f"smaller --chunk-size, or nodes with more memory. {_CONTINUE}"
+            "lost its process again and again. If the system killed it for want of memory, "
+            f"{SMALLER_CHUNKS}. {_CONTINUE}"
         )
     if isinstance(cause, ray.exceptions.RayError):
         lines = str(cause).strip().splitlines() or [type(cause).__name__]

@@ -177,10 +177,7 @@ def test_partials_resume_and_nothing_is_counted_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     output = str(tmp_path / "out")
-    with monkeypatch.context() as patch:
-        patch.setattr(Reduction, "_wait", dying(Reduction._wait, 7))
-        with pytest.raises(KeyboardInterrupt):
-            flow.train([text], CONFIG, options(output=output, save_seconds=0.0, fan_in=3))
+    train_interrupted(monkeypatch, text, 7, output=output, save_seconds=0.0, fan_in=3)
     partials = list((tmp_path / "out" / FOLDER).glob("partial-*"))
     assert partials
     result = flow.train([text], CONFIG, options(output=output, fan_in=3))
@@ -199,10 +196,7 @@ def test_what_is_counted_is_saved_when_the_run_is_interrupted(
 ) -> None:
     output = str(tmp_path / "out")
     monkeypatch.setattr(reduction, "STOP_SHARE", 0.0)
-    with monkeypatch.context() as patch:
-        patch.setattr(Reduction, "_wait", dying(Reduction._wait, 4))
-        with pytest.raises(KeyboardInterrupt):
-            flow.train([text], CONFIG, options(output=output, fan_in=2))
+    train_interrupted(monkeypatch, text, 4, output=output, fan_in=2)
     result = flow.train([text], CONFIG, options(output=output))
     assert result.manifest["run"]["chunks"]["resumed"] > 1
     assert files(tmp_path / "out") == expected
@@ -257,6 +251,14 @@ def dying(real: Any, calls: int) -> Any:
         return real(*arguments)
 
     return called
+
+
+def train_interrupted(monkeypatch: pytest.MonkeyPatch, text: str, waits: int, **more: Any) -> None:
+    """A training on Ray that is interrupted after it has waited some times."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Reduction, "_wait", dying(Reduction._wait, waits))
+        with pytest.raises(KeyboardInterrupt):
+            flow.train([text], CONFIG, options(**more))
 
 
 def wait_until_idle(ray: Any) -> None:
@@ -471,10 +473,7 @@ def test_settings_of_an_unfinished_run_hold_here_too(
     ray_local: Any, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     output = str(tmp_path / "out")
-    with monkeypatch.context() as patch:
-        patch.setattr(Reduction, "_wait", dying(Reduction._wait, 7))
-        with pytest.raises(KeyboardInterrupt):
-            flow.train([text], CONFIG, options(output=output, save_seconds=0.0))
+    train_interrupted(monkeypatch, text, 7, output=output, save_seconds=0.0)
     with pytest.raises(UsageError, match="vocab size was 600, is 700"):
         flow.train([text], TrainConfig(700, GPT2), options(output=output))
 

@@ -102,5 +102,4 @@ def encode_shards(
 
 def _ended(refs: Iterable[Any]) -> list[Any]:
     refs = list(refs)
-    seconds = END_SECONDS
-    return ray.wait(refs, num_returns=len(refs), timeout=seconds)[0] if refs else []
+    return ray.wait(refs, num_returns=len(refs), timeout=END_SECONDS)[0] if refs else []
